@@ -1,0 +1,299 @@
+//! A lifecycle: the transition table that a kind of item obeys.
+//!
+//! The table is the program. It is read from a Markdown file ([`parse`]), and from it come the checks at run time, who
+//! may call what, the legal moves a database enforces, the model that `tenure check` explores, and the diagram.
+//!
+//! This file declares what a table *is*; it evaluates nothing. Guards are judged in `decide`, against a world.
+
+pub mod diagram;
+pub mod effect;
+pub mod event;
+pub mod guard;
+pub mod parse;
+pub mod schema;
+pub mod settings;
+pub mod shipped;
+pub mod tables;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::actor::{Role, Roles};
+use crate::code::Code;
+use crate::hash::Hash;
+use crate::word::{Kind, Label};
+use effect::Effect;
+use event::Event;
+use guard::Guard;
+use schema::Schema;
+use settings::{Coalesce, Settings};
+
+/// What a state means to the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Not eligible: waits for somebody's move.
+    Waiting,
+    /// May be leased, once its `run_at` has come.
+    Ready,
+    /// Held under a lease.
+    Active,
+    Succeeded,
+    Failed,
+    Stopped,
+}
+
+impl Phase {
+    pub const ALL: [Phase; 6] =
+        [Phase::Waiting, Phase::Ready, Phase::Active, Phase::Succeeded, Phase::Failed, Phase::Stopped];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Waiting => "waiting",
+            Phase::Ready => "ready",
+            Phase::Active => "active",
+            Phase::Succeeded => "succeeded",
+            Phase::Failed => "failed",
+            Phase::Stopped => "stopped",
+        }
+    }
+
+    /// The work is over (a failed one may still be retried, where the table has an exit).
+    pub fn is_ended(self) -> bool {
+        match self {
+            Phase::Waiting | Phase::Ready | Phase::Active => false,
+            Phase::Succeeded | Phase::Failed | Phase::Stopped => true,
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A state's place in its table. Means nothing without that table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StateId(pub u8);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    pub name: Label,
+    pub phase: Phase,
+    pub meaning: String,
+    pub line: u32,
+}
+
+/// Where a row leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum To {
+    State(StateId),
+    /// `! CODE`: the event is refused here, with this code.
+    Refuse(Code),
+}
+
+/// One row of the transition table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// None for `—`: the row creates.
+    pub from: Option<StateId>,
+    pub event: Event,
+    /// The domain's own name for the event, shown in log and API.
+    pub alias: Option<Label>,
+    pub to: To,
+    pub actors: Roles,
+    pub guards: Vec<Guard>,
+    pub effects: Vec<Effect>,
+    pub line: u32,
+}
+
+impl Row {
+    /// From = To: answers the current state and writes nothing.
+    pub fn is_no_op(&self) -> bool {
+        match (self.from, &self.to) {
+            (Some(from), To::State(to)) => from == *to,
+            (None, _) | (_, To::Refuse(_)) => false,
+        }
+    }
+
+    /// A row that really leaves its state.
+    pub fn is_exit(&self) -> bool {
+        match self.to {
+            To::State(_) => self.from.is_some() && !self.is_no_op(),
+            To::Refuse(_) => false,
+        }
+    }
+
+    /// The event as the domain calls it.
+    pub fn shown(&self) -> &str {
+        match &self.alias {
+            Some(alias) => alias,
+            None => self.event.as_str(),
+        }
+    }
+}
+
+/// A lifecycle, parsed and found sound in itself. Two tables are equal when they mean the same (see [`Table::hash`]).
+pub struct Table {
+    pub kind: Kind,
+    /// The prose between the title and the States heading.
+    pub summary: String,
+    pub states: Vec<State>,
+    pub rows: Vec<Row>,
+    pub settings: Settings,
+    pub schema: Option<Schema>,
+    hash: Hash,
+}
+
+impl Table {
+    /// Assembles a table. The parser is the only caller outside tests; it has checked that every `StateId` is in range.
+    pub fn new(
+        kind: Kind,
+        summary: String,
+        states: Vec<State>,
+        rows: Vec<Row>,
+        settings: Settings,
+        schema: Option<Schema>,
+    ) -> Table {
+        let mut table = Table { kind, summary, states, rows, settings, schema, hash: Hash([0; 32]) };
+        table.hash = Hash::of(table.canonical().as_bytes());
+        table
+    }
+
+    /// Names the version of this lifecycle. Covers what the table *does*: prose, meanings and line numbers may change
+    /// without making a new version.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    fn canonical(&self) -> String {
+        let mut text = format!("kind {}\n", self.kind);
+        for state in &self.states {
+            text.push_str(&format!("state {} {}\n", state.name, state.phase));
+        }
+        for row in &self.rows {
+            text.push_str(&format!("row {}\n", self.describe(row)));
+        }
+        text.push_str(&format!("settings {:?}\n", self.settings));
+        if let Some(schema) = &self.schema {
+            text.push_str(&format!("schema {}\n", schema.source()));
+        }
+        text
+    }
+
+    /// A row in one line, as the table would show it.
+    pub fn describe(&self, row: &Row) -> String {
+        let from = row.from.map_or("—", |from| self.name(from));
+        let to = match &row.to {
+            To::State(to) => String::from(self.name(*to)),
+            To::Refuse(code) => format!("! {code}"),
+        };
+        let alias = row.alias.as_ref().map_or(String::new(), |alias| format!(" as {alias}"));
+        let list = |items: Vec<String>, separator: &str| items.join(separator);
+        let guards = list(row.guards.iter().map(|guard| format!("{guard}")).collect(), ", ");
+        let effects = list(row.effects.iter().map(|effect| format!("{effect}")).collect(), "; ");
+        format!("{from} {}{alias} → {to} [{}; {guards}] {{{effects}}}", row.event, row.actors)
+    }
+
+    pub fn state(&self, id: StateId) -> &State {
+        self.states.get(usize::from(id.0)).expect("a StateId is only made for a state of its own table")
+    }
+
+    pub fn name(&self, id: StateId) -> &str {
+        &self.state(id).name
+    }
+
+    pub fn phase(&self, id: StateId) -> Phase {
+        self.state(id).phase
+    }
+
+    pub fn state_ids(&self) -> impl Iterator<Item = StateId> + use<> {
+        // The parser allows 64 states, so the index fits.
+        (0..self.states.len()).map(|index| StateId(index as u8))
+    }
+
+    pub fn state_named(&self, name: &str) -> Option<StateId> {
+        self.state_ids().find(|id| self.name(*id) == name)
+    }
+
+    /// The rows of an event in one state, in the order in which they are tried.
+    pub fn rows_from(&self, from: Option<StateId>, event: &Event) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.from == from && row.event == *event)
+    }
+
+    /// Everything that can happen in a state, in the table's order, each event once.
+    pub fn events_from(&self, from: StateId) -> Vec<&Event> {
+        let mut events: Vec<&Event> = Vec::new();
+        for row in self.rows.iter().filter(|row| row.from == Some(from)) {
+            if matches!(row.to, To::State(_)) && !events.contains(&&row.event) {
+                events.push(&row.event);
+            }
+        }
+        events
+    }
+
+    /// Everyone who may cause this event in any state: the role is judged before the state.
+    pub fn roles_of(&self, event: &Event) -> Roles {
+        self.rows.iter().filter(|row| row.event == *event).fold(Roles::NONE, |all, row| all.and(row.actors))
+    }
+
+    pub fn has_row(&self, from: StateId, event: &Event) -> bool {
+        self.rows_from(Some(from), event).next().is_some()
+    }
+
+    /// Has a row leaving it.
+    pub fn has_exit(&self, id: StateId) -> bool {
+        self.rows.iter().any(|row| row.from == Some(id) && row.is_exit())
+    }
+
+    /// Ended, and no row leaves it. Nothing ever moves an item out of such a state.
+    pub fn is_final(&self, id: StateId) -> bool {
+        self.phase(id).is_ended() && !self.has_exit(id)
+    }
+
+    /// Where nothing happens by itself: final, or failed with an exit that a named actor can take.
+    pub fn is_at_rest(&self, id: StateId) -> bool {
+        self.phase(id).is_ended()
+    }
+
+    /// Who may append records and links to an item, or erase its bodies: those who may create it.
+    pub fn may_append(&self, role: Role) -> bool {
+        self.roles_of(&Event::Create).allow(role)
+    }
+
+    /// One running item a key: the kind's lease rows demand it.
+    pub fn is_exclusive(&self) -> bool {
+        self.rows.iter().any(|row| row.guards.contains(&Guard::NoOtherRunning))
+    }
+
+    /// Whether items of this kind share a lane with others of their key.
+    pub fn uses_lanes(&self) -> bool {
+        self.is_exclusive()
+            || self.settings.coalesce != Coalesce::No
+            || self
+                .rows
+                .iter()
+                .flat_map(|row| &row.effects)
+                .any(|effect| matches!(effect, Effect::MoveOlder(_)))
+    }
+}
+
+impl PartialEq for Table {
+    fn eq(&self, other: &Table) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl Eq for Table {}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{:?}", self.kind, self.hash)
+    }
+}
+
+/// A table is shared by every item that was created under it.
+pub type SharedTable = Arc<Table>;

@@ -1,0 +1,125 @@
+//! Settings: the numbers of a lifecycle. Every one has a default and a bound, and each says why.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::word::Label;
+
+/// The settings of one lifecycle, as its Settings table gives them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How long a lease lasts when the worker does not say: long enough for a worker to miss two heartbeats.
+    pub lease: Duration,
+    /// The longest a worker may ask for.
+    pub lease_max: Duration,
+    /// How long one execution may take, whatever its heartbeats say. None: no limit.
+    pub window: Option<Duration>,
+    /// How many executions may fail or expire before the item does. None: unlimited.
+    pub attempts: Option<u32>,
+    pub backoff: Backoff,
+    /// JSON pointer into the payload: where an item's key is found.
+    pub key: Option<String>,
+    pub coalesce: Coalesce,
+    /// Only execution events move the item: its state is a function of its executions.
+    pub derived: bool,
+    pub concurrency: Limit<u32>,
+    pub rate: Limit<Rate>,
+    /// How many retries of this kind may start in a span; past it they wait.
+    pub retry_budget: Option<Rate>,
+    pub breaker: Option<Breaker>,
+    /// How long finished items are kept. None: for ever.
+    pub retention: Option<Duration>,
+    pub priority: i8,
+    /// How much earlier one step of priority makes an item: bounded, so nothing starves.
+    pub head_start: Duration,
+    /// What claim records call items of this kind; by default the kind in upper case.
+    pub resource_type: Option<Label>,
+}
+
+pub const LEASE_MIN: Duration = Duration::from_secs(1);
+/// Past an hour a dead worker's item would look alive for too long.
+pub const LEASE_MAX: Duration = Duration::from_secs(3600);
+pub const PRIORITY_MAX: i8 = 100;
+pub const ATTEMPTS_MAX: u32 = 1_000;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            lease: Duration::from_secs(60),
+            lease_max: LEASE_MAX,
+            window: None,
+            attempts: Some(5),
+            backoff: Backoff::default(),
+            key: None,
+            coalesce: Coalesce::No,
+            derived: false,
+            concurrency: Limit::default(),
+            rate: Limit::default(),
+            retry_budget: None,
+            breaker: None,
+            retention: None,
+            priority: 0,
+            head_start: Duration::from_secs(60),
+            resource_type: None,
+        }
+    }
+}
+
+/// How long a failed item waits: `first`, doubled with every failure, never more than `most`. Up to a fifth is added
+/// at random, so that what failed together does not come back together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Backoff {
+    pub first: Duration,
+    pub most: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff { first: Duration::from_secs(1), most: Duration::from_secs(600) }
+    }
+}
+
+impl Backoff {
+    /// The wait after the `failures`-th failure, without its jitter.
+    pub fn after(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(31);
+        self.first.saturating_mul(1 << doublings).min(self.most)
+    }
+}
+
+/// What a create on a key does when such an item is there: answers that item instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coalesce {
+    No,
+    /// One that is ready.
+    Ready,
+    /// One that has not ended.
+    Unfinished,
+}
+
+/// A limit for the kind as a whole, for each key, or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit<T> {
+    pub kind: Option<T>,
+    pub key: Option<T>,
+}
+
+impl<T> Default for Limit<T> {
+    fn default() -> Limit<T> {
+        Limit { kind: None, key: None }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    pub count: u32,
+    pub per: Duration,
+}
+
+/// After `failures` within a span, the kind pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Breaker {
+    pub failures: u32,
+    pub within: Duration,
+    pub pause: Duration,
+}

@@ -1,0 +1,1 @@
+//! The lifecycles that ship with Tenure.

@@ -1,0 +1,36 @@
+//! Every lifecycle that is in force: by hash for the items created under it, by kind for those to come.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use super::{SharedTable, Table};
+use crate::hash::Hash;
+use crate::word::Kind;
+
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    versions: BTreeMap<Hash, SharedTable>,
+    current: BTreeMap<Kind, SharedTable>,
+}
+
+impl Tables {
+    /// Adds a lifecycle and makes it the current version of its kind. Older versions stay for the items they govern.
+    pub fn add(&mut self, table: Table) -> SharedTable {
+        let table = self.versions.entry(table.hash()).or_insert_with(|| Arc::new(table)).clone();
+        self.current.insert(table.kind.clone(), table.clone());
+        table
+    }
+
+    pub fn current(&self, kind: &Kind) -> Option<&SharedTable> {
+        self.current.get(kind)
+    }
+
+    pub fn version(&self, hash: &Hash) -> Option<&SharedTable> {
+        self.versions.get(hash)
+    }
+
+    /// The current lifecycles, sorted by kind.
+    pub fn iter(&self) -> impl Iterator<Item = &SharedTable> {
+        self.current.values()
+    }
+}
