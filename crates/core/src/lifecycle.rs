@@ -146,6 +146,8 @@ pub struct Table {
     pub settings: Settings,
     pub schema: Option<Schema>,
     hash: Hash,
+    exclusive: bool,
+    supersedes: bool,
 }
 
 impl Table {
@@ -158,7 +160,11 @@ impl Table {
         settings: Settings,
         schema: Option<Schema>,
     ) -> Table {
-        let mut table = Table { kind, summary, states, rows, settings, schema, hash: Hash([0; 32]) };
+        let exclusive = rows.iter().any(|row| row.guards.contains(&Guard::NoOtherRunning));
+        let mut effects = rows.iter().flat_map(|row| &row.effects);
+        let supersedes = effects.any(|effect| matches!(effect, Effect::MoveOlder(_)));
+        let hash = Hash([0; 32]);
+        let mut table = Table { kind, summary, states, rows, settings, schema, hash, exclusive, supersedes };
         table.hash = Hash::of(table.canonical().as_bytes());
         table
     }
@@ -266,18 +272,17 @@ impl Table {
 
     /// One running item a key: the kind's lease rows demand it.
     pub fn is_exclusive(&self) -> bool {
-        self.rows.iter().any(|row| row.guards.contains(&Guard::NoOtherRunning))
+        self.exclusive
+    }
+
+    /// An item that succeeds moves the one of its key that succeeded before it.
+    pub fn supersedes(&self) -> bool {
+        self.supersedes
     }
 
     /// Whether items of this kind share a lane with others of their key.
     pub fn uses_lanes(&self) -> bool {
-        self.is_exclusive()
-            || self.settings.coalesce != Coalesce::No
-            || self
-                .rows
-                .iter()
-                .flat_map(|row| &row.effects)
-                .any(|effect| matches!(effect, Effect::MoveOlder(_)))
+        self.exclusive || self.supersedes || self.settings.coalesce != Coalesce::No
     }
 }
 

@@ -1,0 +1,102 @@
+//! Answers. A losing race is an answer, not an error: it says what was found.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::actor::{Owner, Roles};
+use crate::code::{Code, Problem};
+use crate::execution::Execution;
+use crate::id::{ExecutionId, ItemId};
+use crate::item::Item;
+use crate::lifecycle::event::Event;
+use crate::time::Time;
+use crate::word::{Key, Label};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The item as it was created, also when a repeat is answered.
+    Created(Item),
+    /// A create on a key that an item already stands for: that item.
+    Coalesced(Item),
+    /// What an acquire or take got; empty when there was nothing.
+    Leased(Vec<Granted>),
+    Renewed {
+        expires: Time,
+        cancel_requested: bool,
+    },
+    /// `start`, `commit`, `finish`, `fail`, `release`: the execution as it was right after.
+    Ran(Execution),
+    /// A move, a cancel, an append, a sweep: the item now.
+    Done(Item),
+    /// It was so already; nothing was written.
+    Same(Item),
+
+    /// The version the caller expected is not the one found.
+    Stale {
+        found: Item,
+    },
+    /// The caller does not hold this lease (any more). Stop, write nothing more.
+    LeaseLost(String),
+    /// Another execution committed first; this is it.
+    AlreadyCommitted(Execution),
+    /// Somebody else holds the item.
+    Held {
+        item: ItemId,
+        owner: Owner,
+        until: Time,
+    },
+    NotFound(String),
+    /// The event is not possible in this state, or a guard does not hold.
+    Refused(Refusal),
+    /// The caller's role is in no row of this event.
+    Forbidden {
+        event: Event,
+        roles: Roles,
+    },
+    /// The idempotency key was used for another request.
+    Conflict {
+        name: Key,
+        item: ItemId,
+    },
+    Invalid(Problem),
+}
+
+/// A lease as its new owner gets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Granted {
+    pub execution: ExecutionId,
+    pub item: Item,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    pub item: ItemId,
+    pub state: Label,
+    pub event: Event,
+    /// What is possible in that state.
+    pub allowed: Vec<Event>,
+    pub problem: Problem,
+}
+
+impl Answer {
+    /// The code of a "no"; None for a "yes".
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Answer::Created(_) | Answer::Coalesced(_) | Answer::Leased(_) | Answer::Renewed { .. } => None,
+            Answer::Ran(_) | Answer::Done(_) | Answer::Same(_) => None,
+            Answer::Stale { .. } => Some(Code::TransitionRefused),
+            Answer::LeaseLost(_) => Some(Code::LeaseLost),
+            Answer::AlreadyCommitted(_) => Some(Code::AlreadyCommitted),
+            Answer::Held { .. } => Some(Code::ClaimConflict),
+            Answer::NotFound(_) => Some(Code::NotFound),
+            Answer::Refused(refusal) => Some(refusal.problem.code.clone()),
+            Answer::Forbidden { .. } => Some(Code::Forbidden),
+            Answer::Conflict { .. } => Some(Code::IdempotencyConflict),
+            Answer::Invalid(problem) => Some(problem.code.clone()),
+        }
+    }
+
+    pub fn is_yes(&self) -> bool {
+        self.code().is_none()
+    }
+}

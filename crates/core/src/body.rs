@@ -1,0 +1,59 @@
+//! A body: the bytes of a payload, an output or a record. Kept exactly as they came, known to the log by hash alone.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::code::{Code, Problem};
+use crate::hash::Hash;
+
+/// Larger things are kept elsewhere and named by reference: a row that is read and hashed with every batch stays small.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// JSON text, unchanged: numbers keep their digits, objects their order. Cheap to clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Body {
+    bytes: Arc<[u8]>,
+    hash: Hash,
+}
+
+impl Body {
+    /// Accepts any JSON text (UTF-8, at most 128 levels deep, at most [`BODY_BYTES_MAX`]).
+    pub fn json(bytes: impl Into<Vec<u8>>) -> Result<Body, Problem> {
+        let bytes: Vec<u8> = bytes.into();
+        if bytes.len() > BODY_BYTES_MAX {
+            let detail = format!(
+                "the body has {} bytes and at most {BODY_BYTES_MAX} are kept; store it elsewhere and send a reference",
+                bytes.len()
+            );
+            return Err(Problem::new(Code::PayloadTooLarge, detail));
+        }
+        match serde_json::from_slice::<IgnoredAny>(&bytes) {
+            Ok(IgnoredAny) => Ok(Body { hash: Hash::of(&bytes), bytes: bytes.into() }),
+            Err(error) => Err(Problem::invalid(format!("the body is not JSON: {error}"))),
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// The parsed value, for guards, keys and schemas. None where a number is too large to compare (`1e400`).
+    pub fn value(&self) -> Option<Value> {
+        serde_json::from_slice(&self.bytes).ok()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", core::str::from_utf8(&self.bytes).unwrap_or("?"))
+    }
+}

@@ -1,0 +1,329 @@
+//! create: a new item, once for each idempotency key.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::Decided;
+use super::draft::{Draft, Line, Unlogged};
+use super::guards::judge_role;
+use super::take::{self, Terms};
+use crate::actor::{Actor, Role};
+use crate::answer::Answer;
+use crate::body::Body;
+use crate::code::{Code, Problem};
+use crate::draw::Draw;
+use crate::entry::{Birth, Entry, Facts, Folded, Noted};
+use crate::hash::Hash;
+use crate::id::{Fence, ItemId};
+use crate::item::{Item, LINKS_MAX, Link};
+use crate::lifecycle::event::Event;
+use crate::lifecycle::guard::Guard;
+use crate::lifecycle::settings::{ATTEMPTS_MAX, Coalesce, PRIORITY_MAX};
+use crate::lifecycle::tables::Tables;
+use crate::lifecycle::{Row, SharedTable, StateId, To};
+use crate::project;
+use crate::request::{Need, Request};
+use crate::time::Time;
+use crate::word::{Key, Kind, Store};
+use crate::world::{LaneKey, NameKey, NameScope, Named};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Create {
+    pub kind: Kind,
+    pub payload: Body,
+    /// The idempotency key.
+    pub name: Option<Key>,
+    pub key: Option<Key>,
+    pub priority: Option<i8>,
+    pub run_at: Option<Time>,
+    pub attempts: Option<u32>,
+    pub links: Vec<Link>,
+    pub origin: Option<ItemId>,
+    /// Lease it to the creator in the same transaction.
+    pub take: Option<Terms>,
+}
+
+impl Create {
+    pub fn new(kind: Kind, payload: Body) -> Create {
+        Create {
+            kind,
+            payload,
+            name: None,
+            key: None,
+            priority: None,
+            run_at: None,
+            attempts: None,
+            links: Vec::new(),
+            origin: None,
+            take: None,
+        }
+    }
+
+    fn name_key(&self, store: &Store) -> Option<NameKey> {
+        let name = self.name.clone()?;
+        Some(NameKey { store: store.clone(), scope: NameScope::Create(self.kind.clone()), name })
+    }
+
+    pub(crate) fn needs(&self, store: &Store, tables: &Tables, need: &mut Need) {
+        need.names.extend(self.name_key(store));
+        need.items.extend(self.links.iter().map(|link| link.to).chain(self.origin));
+        need.items.extend(self.take.as_ref().and_then(|terms| terms.session));
+        if let Some(table) = tables.current(&self.kind).filter(|table| table.uses_lanes())
+            && let Ok(Some(key)) = self.key_under(table)
+        {
+            need.lanes.insert(LaneKey { store: store.clone(), kind: self.kind.clone(), key });
+        }
+    }
+
+    pub(super) fn decide(&self, draft: &mut Draft, request: &Request, draw: &mut Draw) -> Decided {
+        let plan = self.plan(draft, &request.store, &request.actor, draw)?;
+        let id = plan.item();
+        let repeated = matches!(plan, Plan::Repeat(_));
+        let answer = self.perform(draft, &request.store, &request.actor, plan)?;
+        let Some(terms) = &self.take else { return Ok(answer) };
+        // Created and leased in one transaction. Its repeat is answered with the lease while that is held.
+        let item = draft.item(id).cloned().ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
+        let mine = item.lease.as_ref().is_some_and(|lease| lease.owner == request.actor.owner());
+        match (repeated, mine && item.lease.as_ref().is_some_and(|lease| lease.is_live(draft.now()))) {
+            (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
+            (true, false) => Ok(Answer::Same(item)),
+            (false, false) => {
+                take::grant(draft, &request.actor, id, terms).map(|grant| Answer::Leased(alloc::vec![grant]))
+            }
+        }
+    }
+
+    /// What this create will come to, before anything is written.
+    pub(super) fn plan(
+        &self,
+        draft: &Draft,
+        store: &Store,
+        actor: &Actor,
+        draw: &mut Draw,
+    ) -> Result<Plan, Answer> {
+        let unknown = || Answer::Invalid(Problem::invalid(format!("there is no lifecycle `{}`", self.kind)));
+        let table = draft.world().tables.current(&self.kind).ok_or_else(unknown)?.clone();
+        judge_role(&table, &Event::Create, actor)?;
+        let birth = self.birth(draft, store, &table).map_err(Answer::Invalid)?;
+        if let Some(key) = self.name_key(store)
+            && let Some(named) = draft.named(&key)
+        {
+            return self.repeat(draft, &key.name, named, &birth);
+        }
+        let row = self.choose(&table, actor)?;
+        let To::State(state) = row.to else { return Err(self.refused(&row)) };
+        if let Some(open) = self.coalesces(draft, store, &table, &birth) {
+            return Ok(Plan::Fold { item: open, digest: birth.digest() });
+        }
+        let id = draw.id(draft.now());
+        Ok(Plan::New { id, birth, table: table.clone(), state, shown: row.alias.clone() })
+    }
+
+    pub(super) fn perform(&self, draft: &mut Draft, store: &Store, actor: &Actor, plan: Plan) -> Decided {
+        match plan {
+            Plan::Repeat(answer) => Ok(answer),
+            Plan::Fold { item, digest } => {
+                if let Some(name) = self.name.clone() {
+                    fold_into(draft, actor, item, Folded { digest, name });
+                }
+                let item = draft.item(item).expect("a lane points to an item that is loaded with it");
+                Ok(Answer::Coalesced(item.clone()))
+            }
+            Plan::New { id, birth, table, state, shown } => {
+                let name = table.state(state).name.clone();
+                draft.create(id, store, actor, (shown, name), birth, self.payload.clone());
+                let item = draft.item(id).expect("what was written is in the draft");
+                Ok(Answer::Created(item.clone()))
+            }
+        }
+    }
+
+    /// Same name: the first answer, exactly, or a conflict.
+    fn repeat(&self, draft: &Draft, name: &Key, named: &Named, birth: &Birth) -> Result<Plan, Answer> {
+        let (Named::Created { item: id, digest, .. } | Named::Folded { item: id, digest }) = named else {
+            return Err(Answer::Invalid(Problem::invalid("the name is not one of a create")));
+        };
+        let conflict = || Answer::Conflict { name: name.clone(), item: *id };
+        if *digest != birth.digest() {
+            return Err(conflict());
+        }
+        let item = draft.item(*id).ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
+        let Named::Created { head, .. } = named else {
+            return Ok(Plan::Repeat(Answer::Coalesced(item.clone())));
+        };
+        let To::State(state) = self.choose(&item.table, &item.created_by)?.to else { return Err(conflict()) };
+        Ok(Plan::Repeat(Answer::Created(first_answer(item, birth, state, *head))))
+    }
+
+    fn choose<'t>(&self, table: &'t SharedTable, actor: &Actor) -> Result<&'t Row, Answer> {
+        let payload = self.payload.value();
+        let holds = |guard: &Guard| match (guard, &payload) {
+            (Guard::Payload(comparison), Some(payload)) => comparison.holds(payload),
+            _ => false,
+        };
+        let mut rows = table.rows_from(None, &Event::Create).filter(|row| row.actors.allow(actor.role));
+        rows.find(|row| row.guards.iter().all(holds)).ok_or_else(|| {
+            Answer::Invalid(Problem::invalid(format!(
+                "no create row of `{}` holds for this payload",
+                self.kind
+            )))
+        })
+    }
+
+    fn refused(&self, row: &Row) -> Answer {
+        let code = match &row.to {
+            To::Refuse(code) => code.clone(),
+            To::State(_) => Code::TransitionRefused,
+        };
+        Answer::Invalid(Problem::new(code, format!("the lifecycle {} refuses this create", self.kind)))
+    }
+
+    fn coalesces(&self, draft: &Draft, store: &Store, table: &SharedTable, birth: &Birth) -> Option<ItemId> {
+        if table.settings.coalesce == Coalesce::No {
+            return None;
+        }
+        let key = LaneKey { store: store.clone(), kind: self.kind.clone(), key: birth.key.clone()? };
+        draft.lane(&key).open
+    }
+
+    /// Whether an earlier effect of the same decision has taken the key.
+    pub(super) fn folds_now(&self, draft: &Draft, store: &Store, birth: &Birth) -> bool {
+        let table = draft.world().tables.version(&birth.lifecycle);
+        table.is_some_and(|table| self.coalesces(draft, store, table, birth).is_some())
+    }
+
+    fn birth(&self, draft: &Draft, store: &Store, table: &SharedTable) -> Result<Birth, Problem> {
+        self.check_bounds()?;
+        if let Some(schema) = &table.schema {
+            let value = self
+                .payload
+                .value()
+                .ok_or_else(|| Problem::invalid("the payload has a number no schema can judge"))?;
+            if let Some(violation) = schema.violation(&value) {
+                return Err(Problem::new(
+                    Code::SchemaViolation,
+                    format!("the payload does not fit: {violation}"),
+                ));
+            }
+        }
+        for id in self.links.iter().map(|link| link.to).chain(self.origin) {
+            if draft.item(id).is_none_or(|item| item.store != *store) {
+                let detail = format!("{id} is not an item of store {store}; links do not cross stores");
+                return Err(Problem::new(Code::StoreBoundaryViolation, detail));
+            }
+        }
+        Ok(Birth {
+            attempts: self.attempts,
+            key: self.key_under(table)?,
+            kind: self.kind.clone(),
+            lifecycle: table.hash(),
+            links: self.links.clone(),
+            name: self.name.clone(),
+            origin: self.origin,
+            payload: self.payload.hash(),
+            priority: self.priority,
+            run_at: self.run_at,
+        })
+    }
+
+    fn check_bounds(&self) -> Result<(), Problem> {
+        if self.priority.is_some_and(|priority| !(-PRIORITY_MAX..=PRIORITY_MAX).contains(&priority)) {
+            return Err(Problem::invalid(format!("priority goes from -{PRIORITY_MAX} to {PRIORITY_MAX}")));
+        }
+        if self.attempts.is_some_and(|attempts| !(1..=ATTEMPTS_MAX).contains(&attempts)) {
+            return Err(Problem::invalid(format!("attempts go from 1 to {ATTEMPTS_MAX}")));
+        }
+        if self.links.len() > LINKS_MAX {
+            return Err(Problem::invalid(format!("an item has at most {LINKS_MAX} links")));
+        }
+        Ok(())
+    }
+
+    /// The item's key: from the payload where the lifecycle says so, and then the request's own must agree.
+    fn key_under(&self, table: &SharedTable) -> Result<Option<Key>, Problem> {
+        let Some(pointer) = &table.settings.key else { return Ok(self.key.clone()) };
+        let payload = self.payload.value();
+        let text = match payload.as_ref().and_then(|payload| payload.pointer(pointer)) {
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(serde_json::Value::Number(number)) => number.to_string(),
+            _ => {
+                return Err(Problem::invalid(format!(
+                    "`{}` needs a key at {pointer} of its payload",
+                    self.kind
+                )));
+            }
+        };
+        let key: Key =
+            text.parse().map_err(|why| Problem::invalid(format!("the value at {pointer} is {why}")))?;
+        match &self.key {
+            Some(given) if *given != key => {
+                Err(Problem::invalid(format!("the key is not the value at {pointer} of the payload")))
+            }
+            _ => Ok(Some(key)),
+        }
+    }
+}
+
+/// What a create comes to.
+#[derive(Debug)]
+pub(super) enum Plan {
+    Repeat(Answer),
+    /// An item of the same key stands for it.
+    Fold {
+        item: ItemId,
+        digest: Hash,
+    },
+    New {
+        id: ItemId,
+        birth: Birth,
+        table: SharedTable,
+        state: StateId,
+        shown: Option<crate::word::Label>,
+    },
+}
+
+impl Plan {
+    pub fn item(&self) -> ItemId {
+        match self {
+            Plan::Repeat(Answer::Created(item) | Answer::Coalesced(item)) => item.id,
+            Plan::Repeat(_) => ItemId(0),
+            Plan::Fold { item, .. } => *item,
+            Plan::New { id, .. } => *id,
+        }
+    }
+}
+
+/// The item as it was answered to its create. Nothing that a birth fixes ever changes, so it can be made again.
+fn first_answer(item: &Item, birth: &Birth, state: StateId, head: Hash) -> Item {
+    let entry = Entry {
+        action: Event::Create,
+        actor: item.created_by.clone(),
+        shown: None,
+        cause: None,
+        fence: Fence(0),
+        item: item.id,
+        at: item.created,
+        facts: Facts::Create(birth.clone()),
+        previous: None,
+        state: item.table.state(state).name.clone(),
+        store: item.store.clone(),
+        version: 1,
+    };
+    let mut first = project::born(&entry, birth, &item.table, state, head);
+    first.origin = item.origin;
+    first
+}
+
+fn fold_into(draft: &mut Draft, actor: &Actor, id: ItemId, folded: Folded) {
+    let item = draft.item(id).expect("a lane points to an item that is loaded with it");
+    let (state, fence) = (item.state, item.fence);
+    let facts = Facts::Note(Noted { folded: Some(folded), records: Vec::new() });
+    let line = Line { action: Event::Note, shown: None, actor, fence, state, facts };
+    draft.write(id, line, Unlogged::default());
+}
+
+/// Whether this role may create items of this kind directly.
+pub(super) fn may_create(tables: &Tables, kind: &Kind, role: Role) -> bool {
+    tables.current(kind).is_some_and(|table| table.roles_of(&Event::Create).allow(role))
+}

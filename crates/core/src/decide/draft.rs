@@ -1,0 +1,277 @@
+//! A draft: the world as it would be after what was decided so far.
+//!
+//! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
+//! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::actor::Actor;
+use crate::body::Body;
+use crate::entry::{Birth, Cause, Entry, Facts, RecordMark};
+use crate::execution::Execution;
+use crate::id::{ExecutionId, Fence, ItemId, RecordId};
+use crate::item::Item;
+use crate::lifecycle::StateId;
+use crate::lifecycle::event::Event;
+use crate::project::{Broken, project};
+use crate::request::NewMessage;
+use crate::time::Time;
+use crate::word::{Label, Store};
+use crate::world::{Change, Lane, LaneKey, Message, NameKey, NameScope, Named, Record, World};
+
+#[derive(Debug)]
+pub struct Draft<'w> {
+    world: &'w World,
+    items: BTreeMap<ItemId, Item>,
+    executions: BTreeMap<ExecutionId, Execution>,
+    names: BTreeMap<NameKey, Named>,
+    lanes: BTreeMap<LaneKey, Lane>,
+    records: BTreeMap<RecordId, Record>,
+    changes: Vec<Change>,
+    /// Set while effects are written: what caused them.
+    pub cause: Option<Cause>,
+}
+
+/// What a verb says of an entry; the draft adds the chain.
+#[derive(Debug)]
+pub struct Line<'a> {
+    pub action: Event,
+    pub shown: Option<Label>,
+    pub actor: &'a Actor,
+    pub fence: Fence,
+    pub state: StateId,
+    pub facts: Facts,
+}
+
+/// What the log does not hold.
+#[derive(Debug, Default)]
+pub struct Unlogged {
+    pub expires: Option<Time>,
+    pub bodies: Vec<Body>,
+}
+
+impl<'w> Draft<'w> {
+    pub fn new(world: &'w World) -> Draft<'w> {
+        Draft {
+            world,
+            items: BTreeMap::new(),
+            executions: BTreeMap::new(),
+            names: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            records: BTreeMap::new(),
+            changes: Vec::new(),
+            cause: None,
+        }
+    }
+
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    pub fn item(&self, id: ItemId) -> Option<&Item> {
+        self.items.get(&id).or_else(|| self.world.items.get(&id))
+    }
+
+    /// An execution by id, live or ended.
+    pub fn execution(&self, id: ExecutionId) -> Option<Execution> {
+        let live = self.item(id.item).filter(|item| item.fence == id.fence).and_then(Item::live_execution);
+        live.or_else(|| self.executions.get(&id).or_else(|| self.world.executions.get(&id)).cloned())
+    }
+
+    pub fn named(&self, key: &NameKey) -> Option<&Named> {
+        self.names.get(key).or_else(|| self.world.names.get(key))
+    }
+
+    pub fn lane(&self, key: &LaneKey) -> Lane {
+        self.lanes.get(key).or_else(|| self.world.lanes.get(key)).copied().unwrap_or_default()
+    }
+
+    pub fn lane_of(&self, item: &Item) -> Option<(LaneKey, Lane)> {
+        let key = item.key.clone().filter(|_| item.table.uses_lanes())?;
+        let key = LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key };
+        let lane = self.lane(&key);
+        Some((key, lane))
+    }
+
+    pub fn record(&self, id: RecordId) -> Option<&Record> {
+        self.records.get(&id).or_else(|| self.world.records.get(&id))
+    }
+
+    pub fn into_changes(self) -> Vec<Change> {
+        self.changes
+    }
+
+    /// Writes the first entry of a new item.
+    pub fn create(
+        &mut self,
+        id: ItemId,
+        store: &Store,
+        actor: &Actor,
+        row: (Option<Label>, Label),
+        birth: Birth,
+        payload: Body,
+    ) {
+        let (shown, state) = row;
+        let entry = Entry {
+            action: Event::Create,
+            actor: actor.clone(),
+            shown,
+            cause: self.cause.clone(),
+            fence: Fence(0),
+            item: id,
+            at: self.now(),
+            facts: Facts::Create(birth),
+            previous: None,
+            state,
+            store: store.clone(),
+            version: 1,
+        };
+        self.expect(entry, Unlogged { expires: None, bodies: alloc::vec![payload] });
+    }
+
+    /// Writes the next entry of an item.
+    pub fn write(&mut self, id: ItemId, line: Line<'_>, unlogged: Unlogged) {
+        let item = self.item(id).expect("an entry is written about an item that was found");
+        let entry = Entry {
+            action: line.action,
+            actor: line.actor.clone(),
+            shown: line.shown,
+            cause: self.cause.clone(),
+            fence: line.fence,
+            item: id,
+            // Locks are taken before the clock is read, so this holds back a clock that was set back, nothing else.
+            at: self.now().max(item.updated),
+            facts: line.facts,
+            previous: Some(item.head),
+            state: item.table.state(line.state).name.clone(),
+            store: item.store.clone(),
+            version: item.version.saturating_add(1),
+        };
+        self.expect(entry, unlogged);
+    }
+
+    fn expect(&mut self, entry: Entry, unlogged: Unlogged) {
+        if let Err(broken) = self.append(entry, unlogged) {
+            panic!("decide wrote an entry that its own projection refuses: {broken}");
+        }
+    }
+
+    /// Puts an entry in: what it makes of its item, its execution, its name, its lane and its records.
+    pub fn append(&mut self, entry: Entry, unlogged: Unlogged) -> Result<(), Broken> {
+        let before = self.item(entry.item).cloned();
+        let mut projection = project(before.as_ref(), &entry, &self.world.tables)?;
+        if let (Some(expires), Some(lease)) = (unlogged.expires, &mut projection.item.lease) {
+            lease.expires = expires;
+        }
+        let item = projection.item;
+        let body = |hash| unlogged.bodies.iter().find(|body| body.hash() == hash).cloned();
+        self.changes.push(match before.as_ref() {
+            None => Change::Insert { item: item.clone(), payload: body(item.payload) },
+            Some(before) => {
+                let output = item.output.filter(|_| before.output.is_none()).and_then(body);
+                Change::Update { was: before.version, item: item.clone(), output }
+            }
+        });
+        if let Some(execution) = projection.execution {
+            self.changes.push(Change::Execution(execution.clone()));
+            self.executions.insert(execution.id, execution);
+        }
+        if let Some((key, lane)) = self.lane_of(&item) {
+            let after = lane.after(before.as_ref(), &item);
+            if after != lane {
+                self.changes.push(Change::Lane(key.clone(), after));
+                self.lanes.insert(key, after);
+            }
+        }
+        if let Some((key, named)) = self.name_in(&entry, &item) {
+            self.changes.push(Change::Name(key.clone(), named.clone()));
+            self.names.insert(key, named);
+        }
+        for mark in record_marks(&entry.facts) {
+            let id = RecordId::of(entry.item, &mark.label, &mark.name);
+            let record = Record {
+                id,
+                item: entry.item,
+                fence: item.committed.or(before.as_ref().filter(|b| b.lease.is_some()).map(|b| b.fence)),
+                label: mark.label.clone(),
+                name: mark.name.clone(),
+                hash: mark.sha256,
+                body: body(mark.sha256),
+                version: entry.version,
+                at: entry.at,
+            };
+            if self.record(id).is_some() {
+                let why = alloc::format!("record {} {} was written before", mark.label, mark.name);
+                return Err(Broken { item: entry.item, version: entry.version, why });
+            }
+            self.changes.push(Change::Record(record.clone()));
+            self.records.insert(id, record);
+        }
+        if entry.action == Event::Erase {
+            self.changes.push(Change::Erase(entry.item));
+        }
+        self.items.insert(item.id, item);
+        self.changes.push(Change::Entry(entry));
+        Ok(())
+    }
+
+    /// The name that an entry gives to its item or its lease.
+    fn name_in(&self, entry: &Entry, item: &Item) -> Option<(NameKey, Named)> {
+        let key = |scope, name: &crate::word::Key| NameKey {
+            store: entry.store.clone(),
+            scope,
+            name: name.clone(),
+        };
+        match &entry.facts {
+            Facts::Create(birth) => {
+                let key = key(NameScope::Create(birth.kind.clone()), birth.name.as_ref()?);
+                Some((key, Named::Created { item: item.id, digest: birth.digest(), head: item.head }))
+            }
+            Facts::Note(noted) => {
+                let folded = noted.folded.as_ref()?;
+                let key = key(NameScope::Create(item.table.kind.clone()), &folded.name);
+                Some((key, Named::Folded { item: item.id, digest: folded.digest }))
+            }
+            Facts::Lease(grant) => {
+                let key = key(NameScope::Acquire(entry.actor.owner()), grant.request.as_ref()?);
+                let mut leases = match self.named(&key) {
+                    Some(Named::Leased(leases)) => leases.clone(),
+                    _ => Vec::new(),
+                };
+                leases.push(item.execution_id());
+                Some((key, Named::Leased(leases)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Moves a lease's heartbeat and expiry: the one write without an entry.
+    pub fn renew(&mut self, execution: ExecutionId, expires: Time) {
+        self.changes.push(Change::Renew { execution, heartbeat: self.now(), expires });
+    }
+
+    pub fn send(&mut self, item: ItemId, messages: &[NewMessage]) {
+        let version = self.item(item).map_or(0, |item| item.version);
+        for (ordinal, message) in (0..).zip(messages) {
+            let (label, body) = (message.label.clone(), message.body.clone());
+            self.changes.push(Change::Message(Message { item, version, ordinal, label, body }));
+        }
+    }
+}
+
+fn record_marks(facts: &Facts) -> &[RecordMark] {
+    match facts {
+        Facts::Progress(progress) => &progress.records,
+        Facts::Commit(commit) => &commit.written.records,
+        Facts::End(ended) => &ended.written.records,
+        Facts::Cancel(cancelled) => &cancelled.written.records,
+        Facts::Move(moved) => &moved.written.records,
+        Facts::Note(noted) => &noted.records,
+        Facts::Create(_) | Facts::Lease(_) | Facts::Link(_) | Facts::Bare(_) => &[],
+    }
+}

@@ -1,0 +1,102 @@
+//! How an execution ends without its commit: failed, released, expired, timed out, orphaned, or cancelled on any of
+//! these when somebody had asked for that.
+
+use alloc::string::ToString;
+use core::time::Duration;
+
+use super::draft::{Draft, Line, Unlogged};
+use super::effects::{Prepared, Rule};
+use super::guards::{Case, choose, refuse};
+use crate::actor::{Actor, Role};
+use crate::answer::Answer;
+use crate::code::Code;
+use crate::draw::Draw;
+use crate::entry::{Cancelled, Ended, Facts};
+use crate::execution::{self, Execution, Status, Step};
+use crate::id::ItemId;
+use crate::item::Item;
+use crate::lifecycle::event::Event;
+use crate::lifecycle::{Phase, To};
+use crate::request::Effects;
+
+pub(super) struct Ending<'a> {
+    pub event: Event,
+    pub actor: &'a Actor,
+    pub reason: Option<&'a str>,
+    pub permanent: bool,
+    pub delay: Option<Duration>,
+    pub offers: &'a Effects,
+}
+
+/// Takes the row of the ending, or the `cancel` row where a cancel was asked for.
+pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Draw) -> Result<(), Answer> {
+    let status = item.lease.as_ref().map_or(Status::Aborted, |lease| lease.status());
+    if execution::next(status, Step::Abort).is_none() {
+        let detail = alloc::format!("the execution is {status}; only finishing applies to it");
+        return Err(refuse(item, &ending.event, Code::TransitionRefused, detail));
+    }
+    let asked = item.cancel.clone();
+    let (event, actor, reason) = match &asked {
+        Some(asked) => (Event::Cancel, &asked.actor, asked.reason.as_deref()),
+        None => (ending.event.clone(), ending.actor, ending.reason),
+    };
+    let case = Case { reason, permanent: ending.permanent, ..Case::of(actor) };
+    let row = choose(draft, item, &event, &case)?.clone();
+    let To::State(state) = row.to else {
+        return Err(refuse(item, &event, Code::TransitionRefused, "refused".to_string()));
+    };
+    let rule = if actor.role == Role::System { Rule::MustBeGiven } else { Rule::Offered };
+    let effects = Prepared::new(draft, item, &row, actor, ending.offers, rule, draw)?;
+    let facts = match asked.is_some() {
+        true => Facts::Cancel(Cancelled {
+            asked: false,
+            on: Some(ending.event.clone()),
+            reason: reason.map(ToString::to_string),
+            request: None,
+            written: effects.written(),
+        }),
+        false => {
+            let wait = wait(item, &ending, draw).filter(|_| item.table.phase(state) == Phase::Ready);
+            let run_at = wait.map(|wait| draft.now().after(wait));
+            Facts::End(Ended { reason: reason.map(ToString::to_string), run_at, written: effects.written() })
+        }
+    };
+    let line = Line { action: event, shown: row.alias.clone(), actor, fence: item.fence, state, facts };
+    let bodies = effects.bodies();
+    draft.write(item.id, line, Unlogged { expires: None, bodies });
+    effects.perform(draft, item.id, actor)
+}
+
+/// How long before the next attempt. A lost lease has waited long enough already.
+fn wait(item: &Item, ending: &Ending, draw: &mut Draw) -> Option<Duration> {
+    match ending.event {
+        Event::Fail | Event::TimeOut => {
+            let backoff = draw.jittered(item.backoff());
+            Some(backoff.max(ending.delay.unwrap_or_default()))
+        }
+        _ => ending.delay,
+    }
+}
+
+/// Ends what time has ended, so that a take-over finds the item as it should be. Where that is not possible without
+/// effects (they come with the engine's sweep) nothing happens, and the take-over finds it held.
+pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
+    let Some(item) = draft.item(id).cloned() else { return };
+    let Some(event) = item.due(draft.now()).filter(|event| *event != Event::Finish) else { return };
+    let system = Actor::new(Role::System, "engine".parse().expect("a valid id"));
+    let ending = Ending {
+        event,
+        actor: &system,
+        reason: Some("its lease ended"),
+        permanent: false,
+        delay: None,
+        offers: &Effects::default(),
+    };
+    // No jitter is needed for an expiry, so the numbers drawn here are never used for anything that lasts.
+    let _ = end(draft, &item, ending, &mut Draw::new(0));
+}
+
+/// Whether this very event ended the execution (also when it became a cancel).
+pub(super) fn ended_by(execution: &Execution, event: &Event) -> bool {
+    execution.ended.as_ref().is_some_and(|end| end.cause == *event || end.on.as_ref() == Some(event))
+}

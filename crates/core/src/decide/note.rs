@@ -1,0 +1,42 @@
+//! note: records appended to an item outside a lease: an attestation, a newer proof, a plan. Moves nothing.
+
+use alloc::vec::Vec;
+
+use super::draft::{Draft, Line, Unlogged};
+use super::effects::{marks, new_records};
+use super::{Decided, find};
+use crate::answer::Answer;
+use crate::code::Problem;
+use crate::entry::{Facts, Noted};
+use crate::id::ItemId;
+use crate::lifecycle::event::Event;
+use crate::request::{NewRecord, Request};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    pub item: ItemId,
+    pub records: Vec<NewRecord>,
+}
+
+impl Note {
+    pub(super) fn decide(&self, draft: &mut Draft, request: &Request) -> Decided {
+        let item = find(draft, request, self.item)?;
+        if !item.table.may_append(request.actor.role) {
+            return Err(Answer::Forbidden { event: Event::Note, roles: item.table.roles_of(&Event::Create) });
+        }
+        if self.records.is_empty() {
+            return Err(Answer::Invalid(Problem::invalid("a note without records")));
+        }
+        let records = new_records(draft, item.id, &self.records)?;
+        if records.is_empty() {
+            return Ok(Answer::Same(item));
+        }
+        let facts = Facts::Note(Noted { folded: None, records: marks(&records) });
+        let (fence, state) = (item.fence, item.state);
+        let line = Line { action: Event::Note, shown: None, actor: &request.actor, fence, state, facts };
+        let bodies = records.iter().map(|record| record.body.clone()).collect();
+        let expires = item.lease.as_ref().map(|lease| lease.expires);
+        draft.write(item.id, line, Unlogged { expires, bodies });
+        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+    }
+}

@@ -1,0 +1,143 @@
+//! A plain move: an event that only the table knows (`enqueue`, `approve`, `block`). Out of an active state it aborts
+//! the execution.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::draft::{Draft, Line, Unlogged};
+use super::effects::{Prepared, Rule};
+use super::guards::{Case, choose, judge_role, open_blockers, refuse};
+use super::{Decided, check_reason, find};
+use crate::actor::Actor;
+use crate::answer::Answer;
+use crate::code::Code;
+use crate::draw::Draw;
+use crate::entry::{Facts, Moved};
+use crate::execution::Status;
+use crate::hash::Hash;
+use crate::id::ItemId;
+use crate::item::Item;
+use crate::lifecycle::event::Event;
+use crate::lifecycle::guard::Guard;
+use crate::lifecycle::{Row, To};
+use crate::request::{Effects, Request};
+use crate::time::Time;
+use crate::word::EventName;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Move {
+    pub item: ItemId,
+    pub event: EventName,
+    /// The version the caller saw, if only that one is to move.
+    pub expected_version: Option<u64>,
+    pub reason: Option<String>,
+    /// When the item may be leased, where the move makes it ready.
+    pub run_at: Option<Time>,
+    pub effects: Effects,
+    pub session: Option<ItemId>,
+    pub attests: Vec<Guard>,
+}
+
+impl Move {
+    pub fn new(item: ItemId, event: EventName) -> Move {
+        Move {
+            item,
+            event,
+            expected_version: None,
+            reason: None,
+            run_at: None,
+            effects: Effects::default(),
+            session: None,
+            attests: Vec::new(),
+        }
+    }
+
+    pub(super) fn decide(&self, draft: &mut Draft, request: &Request, draw: &mut Draw) -> Decided {
+        let item = find(draft, request, self.item)?;
+        let event = Event::Plain(self.event.clone());
+        judge_role(&item.table, &event, &request.actor)?;
+        check_reason(self.reason.as_deref())?;
+        let digest = request.digest();
+        if item.request == Some(digest) {
+            return Ok(Answer::Same(item));
+        }
+        if self.expected_version.is_some_and(|expected| expected != item.version) {
+            return Err(Answer::Stale { found: item });
+        }
+        let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
+        let case = Case {
+            reason: self.reason.as_deref(),
+            attests: &self.attests,
+            session: self.session,
+            records: &self.effects.records,
+            moving: &moving,
+            ..Case::of(&request.actor)
+        };
+        let row = choose(draft, &item, &event, &case)?.clone();
+        if row.is_no_op() {
+            return Ok(Answer::Same(item));
+        }
+        let effects =
+            Prepared::new(draft, &item, &row, &request.actor, &self.effects, Rule::MustBeListed, draw)?;
+        let facts = Moved {
+            reason: self.reason.clone(),
+            request: Some(digest),
+            run_at: self.run_at,
+            written: effects.written(),
+        };
+        step(draft, &item, &row, &request.actor, facts, effects.bodies())?;
+        effects.perform(draft, item.id, &request.actor)?;
+        // The guard counted blockers that this request itself was to close: now they are closed, or nothing happened.
+        if row.guards.contains(&Guard::BlockersClosed) && open_blockers(draft, &item).next().is_some() {
+            let detail = "a blocker that the request moves is still open".to_string();
+            return Err(refuse(&item, &event, Code::TransitionRefused, detail));
+        }
+        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+    }
+}
+
+/// Writes a plain move. What has committed is beyond it.
+pub(super) fn step(
+    draft: &mut Draft,
+    item: &Item,
+    row: &Row,
+    actor: &Actor,
+    facts: Moved,
+    bodies: Vec<crate::body::Body>,
+) -> Result<(), Answer> {
+    let To::State(state) = row.to else {
+        return Err(refuse(item, &row.event, Code::TransitionRefused, "refused".to_string()));
+    };
+    if item.lease.as_ref().is_some_and(|lease| lease.status() == Status::Committed) {
+        let detail = "it has committed; only finishing applies".to_string();
+        return Err(refuse(item, &row.event, Code::TransitionRefused, detail));
+    }
+    let line = Line {
+        action: row.event.clone(),
+        shown: row.alias.clone(),
+        actor,
+        fence: item.fence,
+        state,
+        facts: Facts::Move(facts),
+    };
+    draft.write(item.id, line, Unlogged { expires: None, bodies });
+    Ok(())
+}
+
+/// A move that another item's commit or move makes.
+pub(super) fn by_effect(
+    draft: &mut Draft,
+    actor: &Actor,
+    id: ItemId,
+    event: &EventName,
+    reason: Option<String>,
+) -> Result<(), Answer> {
+    let item = draft.item(id).expect("the target of an effect was found when it was prepared").clone();
+    let event = Event::Plain(event.clone());
+    let case = Case { reason: reason.as_deref(), ..Case::of(actor) };
+    let row = choose(draft, &item, &event, &case)?.clone();
+    if row.is_no_op() {
+        return Ok(());
+    }
+    step(draft, &item, &row, actor, Moved { reason, request: None::<Hash>, ..Moved::default() }, Vec::new())
+}

@@ -1,0 +1,44 @@
+//! start: the worker begins. LEASED → IN_PROGRESS; moves no item.
+
+use super::draft::{Draft, Line, Unlogged};
+use super::guards::{judge_role, refuse};
+use super::{Decided, find, held};
+use crate::answer::Answer;
+use crate::code::Code;
+use crate::entry::{Bare, Facts};
+use crate::execution::{self, Status, Step};
+use crate::id::ExecutionId;
+use crate::lifecycle::event::Event;
+use crate::request::Request;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Start {
+    pub execution: ExecutionId,
+}
+
+impl Start {
+    pub(super) fn decide(&self, draft: &mut Draft, request: &Request) -> Decided {
+        let item = find(draft, request, self.execution.item)?;
+        judge_role(&item.table, &Event::Lease, &request.actor)?;
+        if let Some(execution) = draft.execution(self.execution)
+            && execution.owner == request.actor.owner()
+            && execution.started_at.is_some()
+        {
+            return Ok(Answer::Ran(execution.as_started()));
+        }
+        super::commit::lost_to_another(draft, &item, self.execution)?;
+        held(draft, request, &item, self.execution)?;
+        let status = item.lease.as_ref().map_or(Status::Aborted, |lease| lease.status());
+        if execution::next(status, Step::Start).is_none() {
+            let detail = alloc::format!("the execution is {status}");
+            return Err(refuse(&item, &Event::Start, Code::TransitionRefused, detail));
+        }
+        let facts = Facts::Bare(Bare::default());
+        let (fence, state) = (item.fence, item.state);
+        let line = Line { action: Event::Start, shown: None, actor: &request.actor, fence, state, facts };
+        // A renewal is not logged, so the expiry in force is handed on.
+        let expires = item.lease.as_ref().map(|lease| lease.expires);
+        draft.write(item.id, line, Unlogged { expires, ..Unlogged::default() });
+        Ok(Answer::Ran(draft.execution(self.execution).expect("it is live")))
+    }
+}

@@ -1,0 +1,168 @@
+//! An execution: one attempt at an item, under one lease.
+//!
+//! ```text
+//!   LEASED ──start──▶ IN_PROGRESS ──commit──▶ COMMITTED ──finish──▶ DONE
+//!      │                   │
+//!      └──────abort────────┴────────────────▶ ABORTED
+//! ```
+//!
+//! No other move exists. COMMITTED is the one point where effects become real; DONE and ABORTED are final.
+
+use alloc::string::String;
+use core::fmt;
+
+use crate::actor::Owner;
+use crate::hash::Hash;
+use crate::id::{ExecutionId, ItemId};
+use crate::lifecycle::StateId;
+use crate::lifecycle::event::Event;
+use crate::time::Time;
+use crate::word::Key;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Status {
+    Leased,
+    InProgress,
+    Committed,
+    Done,
+    Aborted,
+}
+
+impl Status {
+    pub const ALL: [Status; 5] =
+        [Status::Leased, Status::InProgress, Status::Committed, Status::Done, Status::Aborted];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Leased => "LEASED",
+            Status::InProgress => "IN_PROGRESS",
+            Status::Committed => "COMMITTED",
+            Status::Done => "DONE",
+            Status::Aborted => "ABORTED",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What moves an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    Start,
+    Commit,
+    Finish,
+    Abort,
+}
+
+impl Step {
+    pub const ALL: [Step; 4] = [Step::Start, Step::Commit, Step::Finish, Step::Abort];
+}
+
+/// The whole machine. None: there is no such move.
+pub fn next(status: Status, step: Step) -> Option<Status> {
+    match (status, step) {
+        (Status::Leased, Step::Start) => Some(Status::InProgress),
+        (Status::InProgress, Step::Commit) => Some(Status::Committed),
+        (Status::Committed, Step::Finish) => Some(Status::Done),
+        (Status::Leased | Status::InProgress, Step::Abort) => Some(Status::Aborted),
+        (Status::Leased, Step::Commit | Step::Finish) => None,
+        (Status::InProgress, Step::Start | Step::Finish) => None,
+        (Status::Committed, Step::Start | Step::Commit | Step::Abort) => None,
+        (Status::Done | Status::Aborted, Step::Start | Step::Commit | Step::Finish | Step::Abort) => None,
+    }
+}
+
+/// Exclusive, bounded ownership of an item, and its live execution in one: kept with the item while it is held.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Lease {
+    pub owner: Owner,
+    /// `acquired_at`.
+    pub since: Time,
+    pub started: Option<Time>,
+    pub committed: Option<Mark>,
+    /// Renewals move these two and write no entry; a replayed lease therefore counts as expired.
+    pub heartbeat: Time,
+    pub expires: Time,
+    /// When this execution times out, whatever its heartbeats say.
+    pub window_ends: Option<Time>,
+    /// The session this lease was taken under; it ends with it.
+    pub session: Option<ItemId>,
+    /// The id of the acquire that made it, so that a lost answer can be asked for again.
+    pub request: Option<Key>,
+}
+
+impl Lease {
+    pub fn status(&self) -> Status {
+        match (&self.started, &self.committed) {
+            (_, Some(_)) => Status::Committed,
+            (Some(_), None) => Status::InProgress,
+            (None, None) => Status::Leased,
+        }
+    }
+
+    /// Expired means `lease_expires_at <= now`; a window that has passed takes the lease with it.
+    pub fn is_live(&self, now: Time) -> bool {
+        now < self.expires && self.window_ends.is_none_or(|ends| now < ends)
+    }
+}
+
+/// A point in an item's history.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Mark {
+    pub at: Time,
+    pub version: u64,
+    /// The item's state from then on.
+    pub state: StateId,
+}
+
+/// An attempt as it is kept: a row once it commits or ends, computed from the lease until then.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Execution {
+    pub id: ExecutionId,
+    pub owner: Owner,
+    pub leased_at: Time,
+    pub lease_expires_at: Time,
+    pub started_at: Option<Time>,
+    pub committed: Option<Mark>,
+    pub ended: Option<End>,
+    pub output: Option<Hash>,
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct End {
+    pub mark: Mark,
+    /// `commit` or `finish` for DONE; for ABORTED what aborted it: `fail`, `expire`, `cancel`…
+    pub cause: Event,
+    /// What a cancel that had been asked for came true on.
+    pub on: Option<Event>,
+    pub reason: Option<String>,
+}
+
+impl Execution {
+    pub fn status(&self) -> Status {
+        match (&self.ended, &self.committed, &self.started_at) {
+            (Some(_), Some(_), _) => Status::Done,
+            (Some(_), None, _) => Status::Aborted,
+            (None, Some(_), _) => Status::Committed,
+            (None, None, Some(_)) => Status::InProgress,
+            (None, None, None) => Status::Leased,
+        }
+    }
+
+    /// As it was right after it started, for answering a repeated start.
+    pub fn as_started(self) -> Execution {
+        Execution { committed: None, ended: None, output: None, ..self }
+    }
+
+    /// As it was right after its commit: finished only if that was one step.
+    pub fn as_committed(self) -> Execution {
+        let at_once = |end: &End| self.committed.is_some_and(|commit| commit.version == end.mark.version);
+        let ended = self.ended.filter(at_once);
+        Execution { ended, ..self }
+    }
+}

@@ -1,0 +1,179 @@
+//! An item: a unit of work, as its log says it is.
+//!
+//! Everything here but `lease.heartbeat` and `lease.expires` is a function of the item's entries (`project`).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::Actor;
+use crate::execution::{Execution, Lease, Status};
+use crate::hash::Hash;
+use crate::id::{ExecutionId, Fence, ItemId};
+use crate::lifecycle::event::Event;
+use crate::lifecycle::{Phase, SharedTable, StateId};
+use crate::time::Time;
+use crate::word::{Key, Label, Store};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    pub id: ItemId,
+    pub store: Store,
+    /// The lifecycle it was created under; a newer version of the kind does not change it.
+    pub table: SharedTable,
+    pub state: StateId,
+    /// Counts its entries. Renewals write none.
+    pub version: u64,
+    /// `claim_version`. Also the number of its executions: an attempt's number is the fence it ran under.
+    pub fence: Fence,
+    /// Executions that failed, expired or timed out since it was last made ready by hand. Judged against `attempts`.
+    pub failures: u32,
+    /// Executions that were given back. They cost no attempt.
+    pub interruptions: u32,
+    /// None: unlimited.
+    pub attempts: Option<u32>,
+    pub key: Option<Key>,
+    pub priority: i8,
+    pub run_at: Time,
+    pub lease: Option<Lease>,
+    /// The execution that committed. There is never a second.
+    pub committed: Option<Fence>,
+    /// Somebody asked for it to stop while it was held.
+    pub cancel: Option<CancelAsked>,
+    /// Steps that were opened under the live lease and not closed.
+    pub open_steps: Vec<Label>,
+    pub links: Vec<Link>,
+    /// What it came from: the item it retries, or the one whose commit made it.
+    pub origin: Option<ItemId>,
+    /// The last reason given for an end or a move.
+    pub reason: Option<Arc<str>>,
+    pub payload: Hash,
+    pub output: Option<Hash>,
+    /// Its bodies are gone; the hashes stay.
+    pub erased: bool,
+    /// What the last entry answered, when it was a move or an append: the same request again is a repeat.
+    pub request: Option<Hash>,
+    pub created_by: Actor,
+    pub created: Time,
+    pub updated: Time,
+    /// The hash of its last entry.
+    pub head: Hash,
+}
+
+/// A cancel that waits for the holder to stop.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CancelAsked {
+    pub actor: Actor,
+    pub reason: Option<String>,
+}
+
+/// A named reference from one item to another of its store.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub label: Label,
+    pub to: ItemId,
+}
+
+/// A reader who wants more links than this wants a table of their own.
+pub const LINKS_MAX: usize = 256;
+/// Steps run in order; more than a few open at once is a mistake.
+pub const OPEN_STEPS_MAX: usize = 16;
+
+/// Which partial index holds the row. Derived, neither logged nor hashed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Slot {
+    None,
+    Scheduled,
+    Ready,
+    Active,
+}
+
+impl Item {
+    pub fn phase(&self) -> Phase {
+        self.table.phase(self.state)
+    }
+
+    pub fn state_name(&self) -> &Label {
+        &self.table.state(self.state).name
+    }
+
+    pub fn slot(&self, now: Time) -> Slot {
+        match self.phase() {
+            Phase::Ready if self.run_at > now => Slot::Scheduled,
+            Phase::Ready => Slot::Ready,
+            Phase::Active => Slot::Active,
+            Phase::Waiting | Phase::Succeeded | Phase::Failed | Phase::Stopped => Slot::None,
+        }
+    }
+
+    /// Where it stands in the queue: lower is sooner. Priority is a bounded head start, so nothing starves.
+    pub fn rank(&self) -> Time {
+        let step = self.table.settings.head_start;
+        let head_start = step.saturating_mul(u32::from(self.priority.unsigned_abs()));
+        if self.priority >= 0 { self.run_at.before(head_start) } else { self.run_at.after(head_start) }
+    }
+
+    pub fn execution_id(&self) -> ExecutionId {
+        ExecutionId { item: self.id, fence: self.fence }
+    }
+
+    /// Whether ending badly now would leave another attempt.
+    pub fn attempts_left(&self) -> bool {
+        self.attempts.is_none_or(|most| self.failures.saturating_add(1) < most)
+    }
+
+    /// The event that time has made due, if any: finishing what committed, the window's end, the lease's end.
+    pub fn due(&self, now: Time) -> Option<Event> {
+        let lease = self.lease.as_ref()?;
+        if lease.status() == Status::Committed {
+            return (now >= lease.expires).then_some(Event::Finish);
+        }
+        if lease.window_ends.is_some_and(|ends| ends <= now) {
+            return Some(Event::TimeOut);
+        }
+        (lease.expires <= now).then(|| self.expiry())
+    }
+
+    /// What a lost lease does here: `expire`, or `orphan` where the table has only that.
+    pub fn expiry(&self) -> Event {
+        if self.table.has_row(self.state, &Event::Expire) { Event::Expire } else { Event::Orphan }
+    }
+
+    /// The live execution, in the form that ended ones are kept in.
+    pub fn live_execution(&self) -> Option<Execution> {
+        let lease = self.lease.as_ref()?;
+        Some(Execution {
+            id: self.execution_id(),
+            owner: lease.owner.clone(),
+            leased_at: lease.since,
+            lease_expires_at: lease.expires,
+            started_at: lease.started,
+            committed: lease.committed,
+            ended: None,
+            output: lease.committed.and(self.output),
+        })
+    }
+
+    pub fn linked<'a>(&'a self, label: &'a str) -> impl Iterator<Item = ItemId> + 'a {
+        self.links.iter().filter(move |link| &*link.label == label).map(|link| link.to)
+    }
+
+    /// The wait before the next attempt, once one more has failed.
+    pub fn backoff(&self) -> Duration {
+        self.table.settings.backoff.after(self.failures.saturating_add(1))
+    }
+
+    /// The part that the log fixes: a held lease's heartbeat and expiry are set to the moment it was acquired.
+    pub fn as_logged(&self) -> Item {
+        let mut logged = self.clone();
+        if let Some(lease) = &mut logged.lease {
+            lease.heartbeat = lease.since;
+            lease.expires = lease.since;
+        }
+        logged
+    }
+}

@@ -1,0 +1,213 @@
+//! A request: who asks for what, in which store.
+//!
+//! Each command's struct stands with its decision in `decide/`, one file a verb.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::actor::Actor;
+use crate::body::Body;
+use crate::hash::Hash;
+use crate::id::{ExecutionId, ItemId, RecordId};
+use crate::word::{EventName, Key, Label, Store};
+use crate::world::{LaneKey, NameKey, NameScope};
+
+pub use crate::decide::acquire::Acquire;
+pub use crate::decide::cancel::Cancel;
+pub use crate::decide::commit::Commit;
+pub use crate::decide::create::Create;
+pub use crate::decide::erase::Erase;
+pub use crate::decide::fail::Fail;
+pub use crate::decide::finish::Finish;
+pub use crate::decide::link::Relink;
+pub use crate::decide::note::Note;
+pub use crate::decide::plain::Move;
+pub use crate::decide::progress::Progress;
+pub use crate::decide::release::Release;
+pub use crate::decide::renew::Renew;
+pub use crate::decide::start::Start;
+pub use crate::decide::sweep::{Due, Sweep};
+pub use crate::decide::take::{Take, Terms};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    pub store: Store,
+    pub actor: Actor,
+    pub command: Command,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    Create(Create),
+    /// Lease whatever is next.
+    Acquire(Acquire),
+    /// Lease this one.
+    Take(Take),
+    Start(Start),
+    Renew(Renew),
+    Progress(Progress),
+    Commit(Commit),
+    Finish(Finish),
+    Fail(Fail),
+    Release(Release),
+    /// A plain event.
+    Move(Move),
+    Cancel(Cancel),
+    Note(Note),
+    Link(Relink),
+    Erase(Erase),
+    /// What time has made due; the engine's own.
+    Sweep(Sweep),
+}
+
+/// A record to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewRecord {
+    pub label: Label,
+    /// Unique among the item's records of this label.
+    pub name: Key,
+    pub body: Body,
+}
+
+/// What a commit or a move writes beside itself: all of it, or nothing happens.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Effects {
+    pub records: Vec<NewRecord>,
+    pub creates: Vec<Create>,
+    pub moves: Vec<EffectMove>,
+    pub messages: Vec<NewMessage>,
+}
+
+/// One commit touches at most so many rows: past that it is a batch of its own and should be one.
+pub const EFFECTS_MAX: usize = 1_000;
+/// A reason is for a person; a stack trace fits, a dump does not.
+pub const REASON_BYTES_MAX: usize = 8 << 10;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EffectMove {
+    pub item: ItemId,
+    pub event: EventName,
+    pub reason: Option<alloc::string::String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewMessage {
+    pub label: Label,
+    pub body: Body,
+}
+
+impl Effects {
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len() + self.creates.len() + self.moves.len() + self.messages.len()
+    }
+}
+
+/// What must be locked and loaded before a request can be decided. Sorted, because that is the lock order: names,
+/// then lanes, then items. The database adds what only it can know: the items that names and lanes point to, the lanes
+/// of the items (an item's kind and key never change), the committed execution, payload and linked items of each.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Need {
+    pub names: BTreeSet<NameKey>,
+    pub lanes: BTreeSet<LaneKey>,
+    pub items: BTreeSet<ItemId>,
+    pub executions: BTreeSet<ExecutionId>,
+    pub records: BTreeSet<RecordId>,
+}
+
+impl Request {
+    pub fn needs(&self, tables: &crate::lifecycle::tables::Tables, need: &mut Need) {
+        match &self.command {
+            Command::Create(create) => create.needs(&self.store, tables, need),
+            Command::Acquire(acquire) => {
+                need.items.extend(acquire.terms.session);
+                need.names.extend(acquire.terms.request.iter().map(|name| NameKey {
+                    store: self.store.clone(),
+                    scope: NameScope::Acquire(self.actor.owner()),
+                    name: name.clone(),
+                }));
+            }
+            Command::Take(take) => {
+                need.items.insert(take.item);
+                need.items.extend(take.terms.session);
+            }
+            Command::Start(start) => need.execution(start.execution),
+            Command::Renew(renew) => need.execution(renew.execution),
+            Command::Progress(progress) => {
+                need.execution(progress.execution);
+                need.records(progress.execution.item, &progress.records);
+            }
+            Command::Commit(commit) => {
+                need.execution(commit.execution);
+                need.items.extend(commit.session);
+                need.effects(&self.store, commit.execution.item, &commit.effects, tables);
+            }
+            Command::Finish(finish) => need.execution(finish.execution),
+            Command::Fail(fail) => {
+                need.execution(fail.execution);
+                need.effects(&self.store, fail.execution.item, &fail.offers, tables);
+            }
+            Command::Release(release) => need.execution(release.execution),
+            Command::Move(step) => {
+                need.items.insert(step.item);
+                need.items.extend(step.session);
+                need.effects(&self.store, step.item, &step.effects, tables);
+            }
+            Command::Cancel(cancel) => {
+                need.items.insert(cancel.item);
+                need.effects(&self.store, cancel.item, &cancel.offers, tables);
+            }
+            Command::Note(note) => {
+                need.items.insert(note.item);
+                need.records(note.item, &note.records);
+            }
+            Command::Link(link) => {
+                need.items.insert(link.item);
+                need.items.extend(link.add.iter().map(|link| link.to));
+            }
+            Command::Erase(erase) => {
+                need.items.insert(erase.item);
+            }
+            Command::Sweep(sweep) => {
+                need.execution(ExecutionId { item: sweep.item, fence: sweep.fence });
+                if let Due::Lapsed { session } = sweep.due {
+                    need.items.insert(session);
+                }
+                need.effects(&self.store, sweep.item, &sweep.offers, tables);
+            }
+        }
+    }
+
+    /// What makes two moves the same request. Used where nothing else names the request.
+    pub(crate) fn digest(&self) -> Hash {
+        Hash::of(alloc::format!("{}\n{}\n{:?}", self.store, self.actor, self.command).as_bytes())
+    }
+}
+
+impl Need {
+    fn execution(&mut self, execution: ExecutionId) {
+        self.items.insert(execution.item);
+        self.executions.insert(execution);
+    }
+
+    fn records(&mut self, item: ItemId, records: &[NewRecord]) {
+        self.records.extend(records.iter().map(|record| RecordId::of(item, &record.label, &record.name)));
+    }
+
+    fn effects(
+        &mut self,
+        store: &Store,
+        item: ItemId,
+        effects: &Effects,
+        tables: &crate::lifecycle::tables::Tables,
+    ) {
+        self.records(item, &effects.records);
+        self.items.extend(effects.moves.iter().map(|step| step.item));
+        for create in &effects.creates {
+            create.needs(store, tables, self);
+        }
+    }
+}

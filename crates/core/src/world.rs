@@ -1,0 +1,255 @@
+//! The world a decision is made in: what was loaded and locked for it, or, in the memory database, everything.
+//!
+//! A world holds rows and no opinions. `decide` reads one and answers with [`Change`]s; [`World::apply`] puts them in.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::actor::Owner;
+use crate::body::Body;
+use crate::entry::Entry;
+use crate::execution::Execution;
+use crate::hash::Hash;
+use crate::id::{ExecutionId, Fence, ItemId, RecordId};
+use crate::item::Item;
+use crate::lifecycle::Phase;
+use crate::lifecycle::settings::Coalesce;
+use crate::lifecycle::tables::Tables;
+use crate::time::Time;
+use crate::word::{Key, Kind, Label, Store};
+
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// The database's clock, read after the locks.
+    pub now: Time,
+    pub tables: Arc<Tables>,
+    pub items: BTreeMap<ItemId, Item>,
+    pub payloads: BTreeMap<ItemId, Body>,
+    pub outputs: BTreeMap<ItemId, Body>,
+    /// Executions that committed or ended.
+    pub executions: BTreeMap<ExecutionId, Execution>,
+    pub names: BTreeMap<NameKey, Named>,
+    pub lanes: BTreeMap<LaneKey, Lane>,
+    pub records: BTreeMap<RecordId, Record>,
+    pub messages: Vec<Message>,
+    pub entries: BTreeMap<(ItemId, u64), Entry>,
+    /// Items that the database offers to the acquire being decided: ready, due, locked, in rank order.
+    pub offers: Vec<ItemId>,
+}
+
+/// Where an idempotency key or a request id counts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NameKey {
+    pub store: Store,
+    pub scope: NameScope,
+    pub name: Key,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum NameScope {
+    Create(Kind),
+    Acquire(Owner),
+}
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Named {
+    /// The item it created; `head` is the hash of its first entry.
+    Created { item: ItemId, digest: Hash, head: Hash },
+    /// The item that answered a create on its key.
+    Folded { item: ItemId, digest: Hash },
+    /// The leases that one acquire got.
+    Leased(Vec<ExecutionId>),
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LaneKey {
+    pub store: Store,
+    pub kind: Kind,
+    pub key: Key,
+}
+
+/// The items that share a key: the lock and the truth of that key. Derived from the items, never the other way round.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Lane {
+    /// The one that is held.
+    pub running: Option<ItemId>,
+    /// The one that a create on this key is answered with.
+    pub open: Option<ItemId>,
+    /// The one that succeeded last.
+    pub latest: Option<ItemId>,
+}
+
+impl Lane {
+    /// The lane after one of its items changed.
+    pub fn after(mut self, before: Option<&Item>, after: &Item) -> Lane {
+        let was = before.map(Item::phase);
+        let now = after.phase();
+        keep(&mut self.running, after.id, after.table.is_exclusive() && now == Phase::Active);
+        let open = match after.table.settings.coalesce {
+            Coalesce::No => false,
+            Coalesce::Ready => now == Phase::Ready,
+            Coalesce::Unfinished => !now.is_ended(),
+        };
+        keep(&mut self.open, after.id, open);
+        if after.table.supersedes() && now == Phase::Succeeded && was != Some(Phase::Succeeded) {
+            self.latest = Some(after.id);
+        }
+        self
+    }
+}
+
+/// Puts the id into the place or takes it out. A place that another item has stays that item's.
+fn keep(place: &mut Option<ItemId>, id: ItemId, belongs: bool) {
+    match *place {
+        None if belongs => *place = Some(id),
+        Some(found) if found == id && !belongs => *place = None,
+        _ => {}
+    }
+}
+
+/// A stored output with a stable id. Append-only: the same id is never written with other content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    pub id: RecordId,
+    pub item: ItemId,
+    /// The execution that wrote it, if one did.
+    pub fence: Option<Fence>,
+    pub label: Label,
+    pub name: Key,
+    pub hash: Hash,
+    /// None once erased, or when only the log was replayed.
+    pub body: Option<Body>,
+    /// The entry that wrote it.
+    pub version: u64,
+    pub at: Time,
+}
+
+/// Something to be delivered outside, after the commit that wrote it, at least once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    pub item: ItemId,
+    pub version: u64,
+    /// Its place among the messages of that entry; (item, version, ordinal) is the stable key of every delivery.
+    pub ordinal: u32,
+    pub label: Label,
+    pub body: Body,
+}
+
+/// One row to be written. A refused or repeated request has none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    Insert {
+        item: Item,
+        payload: Option<Body>,
+    },
+    /// One step of one item: `was` is the version that it must still have.
+    Update {
+        was: u64,
+        item: Item,
+        output: Option<Body>,
+    },
+    /// Heartbeat and expiry only: no version, no entry.
+    Renew {
+        execution: ExecutionId,
+        heartbeat: Time,
+        expires: Time,
+    },
+    /// An execution that committed or ended; the row may be there from its commit.
+    Execution(Execution),
+    Name(NameKey, Named),
+    Lane(LaneKey, Lane),
+    Record(Record),
+    Message(Message),
+    /// Payload, output and record bodies of the item are deleted.
+    Erase(ItemId),
+    Entry(Entry),
+}
+
+impl World {
+    pub fn new(tables: Arc<Tables>) -> World {
+        World { tables, ..World::default() }
+    }
+
+    /// Puts the changes in. They came from a decision about this world, so every one fits; one that does not is a bug.
+    pub fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            self.apply_one(change);
+        }
+    }
+
+    fn apply_one(&mut self, change: Change) {
+        match change {
+            Change::Insert { item, payload } => {
+                if let Some(payload) = payload {
+                    self.payloads.insert(item.id, payload);
+                }
+                let before = self.items.insert(item.id, item);
+                assert!(before.is_none(), "an item is inserted once");
+            }
+            Change::Update { was, item, output } => {
+                if let Some(output) = output {
+                    self.outputs.insert(item.id, output);
+                }
+                let before = self.items.insert(item.id, item);
+                assert_eq!(
+                    before.map(|item| item.version),
+                    Some(was),
+                    "an update is a compare-and-set on the version"
+                );
+            }
+            Change::Renew { execution, heartbeat, expires } => {
+                let item = self.items.get_mut(&execution.item).filter(|item| item.fence == execution.fence);
+                let lease = item.and_then(|item| item.lease.as_mut()).expect("a renewed lease is held");
+                lease.heartbeat = heartbeat;
+                lease.expires = expires;
+            }
+            Change::Execution(execution) => {
+                let second = execution.committed.is_some()
+                    && self
+                        .executions_of(execution.id.item)
+                        .any(|e| e.id != execution.id && e.committed.is_some());
+                assert!(!second, "at most one execution of an item commits");
+                self.executions.insert(execution.id, execution);
+            }
+            Change::Name(key, named) => {
+                self.names.insert(key, named);
+            }
+            Change::Lane(key, lane) if lane == Lane::default() => {
+                self.lanes.remove(&key);
+            }
+            Change::Lane(key, lane) => {
+                self.lanes.insert(key, lane);
+            }
+            Change::Record(record) => {
+                let before = self.records.insert(record.id, record);
+                assert!(before.is_none(), "a record is written once");
+            }
+            Change::Message(message) => self.messages.push(message),
+            Change::Erase(item) => {
+                self.payloads.remove(&item);
+                self.outputs.remove(&item);
+                for record in self.records.values_mut().filter(|record| record.item == item) {
+                    record.body = None;
+                }
+            }
+            Change::Entry(entry) => {
+                let before = self.entries.insert((entry.item, entry.version), entry);
+                assert!(before.is_none(), "the log is append-only");
+            }
+        }
+    }
+
+    /// The ended and committed executions of an item, oldest first.
+    pub fn executions_of(&self, item: ItemId) -> impl Iterator<Item = &Execution> {
+        let from = ExecutionId { item, fence: Fence(0) };
+        let to = ExecutionId { item, fence: Fence(u64::MAX) };
+        self.executions.range(from..=to).map(|(_, execution)| execution)
+    }
+
+    /// An item's entries, oldest first.
+    pub fn history(&self, item: ItemId) -> impl Iterator<Item = &Entry> {
+        self.entries.range((item, 0)..=(item, u64::MAX)).map(|(_, entry)| entry)
+    }
+}
