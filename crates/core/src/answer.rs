@@ -1,5 +1,6 @@
 //! Answers. A losing race is an answer, not an error: it says what was found.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -15,9 +16,9 @@ use crate::word::{Key, Label};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// The item as it was created, also when a repeat is answered.
-    Created(Item),
+    Created(Box<Item>),
     /// A create on a key that an item already stands for: that item.
-    Coalesced(Item),
+    Coalesced(Box<Item>),
     /// What an acquire or take got; empty when there was nothing.
     Leased(Vec<Granted>),
     Renewed {
@@ -25,20 +26,20 @@ pub enum Answer {
         cancel_requested: bool,
     },
     /// `start`, `commit`, `finish`, `fail`, `release`: the execution as it was right after.
-    Ran(Execution),
+    Ran(Box<Execution>),
     /// A move, a cancel, an append, a sweep: the item now.
-    Done(Item),
+    Done(Box<Item>),
     /// It was so already; nothing was written.
-    Same(Item),
+    Same(Box<Item>),
 
     /// The version the caller expected is not the one found.
     Stale {
-        found: Item,
+        found: Box<Item>,
     },
     /// The caller does not hold this lease (any more). Stop, write nothing more.
     LeaseLost(String),
     /// Another execution committed first; this is it.
-    AlreadyCommitted(Execution),
+    AlreadyCommitted(Box<Execution>),
     /// Somebody else holds the item.
     Held {
         item: ItemId,
@@ -47,7 +48,7 @@ pub enum Answer {
     },
     NotFound(String),
     /// The event is not possible in this state, or a guard does not hold.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// The caller's role is in no row of this event.
     Forbidden {
         event: Event,

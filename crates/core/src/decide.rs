@@ -39,7 +39,7 @@ use crate::item::Item;
 use crate::request::{Command, REASON_BYTES_MAX, Request};
 use crate::world::{Change, World};
 
-pub use draft::Draft;
+pub use draft::{Draft, Unlogged};
 
 /// What happens: the answer, and what must be written for it to be true.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ impl Draw {
         Draw { state: seed }
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,14 +26,14 @@ impl Draw {
 
     /// A new id that begins with the moment.
     pub fn id(&mut self, at: Time) -> ItemId {
-        let random = u128::from(self.next()) << 64 | u128::from(self.next());
+        let random = u128::from(self.number()) << 64 | u128::from(self.number());
         ItemId(ulid::Ulid::from_parts(at.ulid_millis(), random).0)
     }
 
     /// The span and up to a fifth more.
     pub fn jittered(&mut self, span: Duration) -> Duration {
         let most = u64::try_from(span.as_micros() / 5).unwrap_or(u64::MAX);
-        let extra = if most == 0 { 0 } else { self.next() % most };
+        let extra = if most == 0 { 0 } else { self.number() % most };
         span.saturating_add(Duration::from_micros(extra))
     }
 }

@@ -142,6 +142,9 @@ pub struct Committed {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
+    /// The worker said that trying again is useless.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub permanent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -140,6 +140,7 @@ pub struct End {
     pub cause: Event,
     /// What a cancel that had been asked for came true on.
     pub on: Option<Event>,
+    pub permanent: bool,
     pub reason: Option<String>,
 }
 

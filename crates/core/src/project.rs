@@ -279,11 +279,12 @@ impl Next<'_> {
             self.fenced(self.before.fence)?;
         }
         let execution = self.item.live_execution().ok_or("an execution ends while it lives")?;
-        let on = match &self.entry.facts {
-            Facts::Cancel(cancelled) => cancelled.on.clone(),
-            _ => None,
+        let (on, permanent) = match &self.entry.facts {
+            Facts::Cancel(cancelled) => (cancelled.on.clone(), false),
+            Facts::End(ended) => (None, ended.permanent),
+            _ => (None, false),
         };
-        let end = End { mark, cause: cause.clone(), on, reason: reason.clone() };
+        let end = End { mark, cause: cause.clone(), on, permanent, reason: reason.clone() };
         self.execution = Some(Execution { ended: Some(end), ..execution });
         self.item.lease = None;
         self.item.cancel = None;
@@ -339,7 +340,7 @@ impl Next<'_> {
             lease_expires_at: self.entry.at,
             started_at: None,
             committed: None,
-            ended: Some(End { mark: self.mark(), cause: Event::Cancel, on: None, reason }),
+            ended: Some(End { mark: self.mark(), cause: Event::Cancel, on: None, permanent: false, reason }),
             output: None,
         }
     }

@@ -1,5 +1,6 @@
 //! commit: the one point where effects become real.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::draft::{Draft, Line, Unlogged};
@@ -16,7 +17,7 @@ use crate::id::{ExecutionId, ItemId};
 use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
-use crate::lifecycle::{Row, To};
+use crate::lifecycle::{Row, StateId};
 use crate::request::{Effects, Request};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ impl Commit {
         if let Some(execution) = own(draft, request, self.execution)
             && execution.committed.is_some()
         {
-            return Ok(Answer::Ran(execution.as_committed()));
+            return Ok(Answer::Ran(Box::new(execution.as_committed())));
         }
         let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
         let case = Case {
@@ -51,7 +52,7 @@ impl Commit {
         // A no-op row lets a finished item answer a late commit: the proof it was verified with, brought again.
         if item.lease.is_none() && item.table.has_row(item.state, &event) {
             choose(draft, &item, &event, &case)?;
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
@@ -60,14 +61,11 @@ impl Commit {
             let detail = alloc::format!("the execution is {status}; it must be started before it commits");
             return Err(refuse(&item, &Event::Commit, Code::TransitionRefused, detail));
         }
-        let row = choose(draft, &item, &event, &case)?.clone();
-        let To::State(to) = row.to else {
-            return Err(refuse(&item, &event, Code::TransitionRefused, "refused".into()));
-        };
+        let chosen = choose(draft, &item, &event, &case)?;
         let ends = event == Event::Commit || self.finish;
-        let state = if ends { to } else { item.state };
-        self.write(draft, request, &item, &row, state, draw)?;
-        Ok(Answer::Ran(draft.execution(self.execution).expect("a commit keeps its execution")))
+        let state = if ends { chosen.to } else { item.state };
+        self.write(draft, request, &item, chosen.row, state, draw)?;
+        Ok(draft.ran(self.execution))
     }
 
     fn write(
@@ -76,7 +74,7 @@ impl Commit {
         request: &Request,
         item: &Item,
         row: &Row,
-        state: crate::lifecycle::StateId,
+        state: StateId,
         draw: &mut Draw,
     ) -> Result<(), Answer> {
         let effects =
@@ -89,8 +87,7 @@ impl Commit {
             Line { action: Event::Commit, shown, actor: &request.actor, fence: item.fence, state, facts };
         let mut bodies = effects.bodies();
         bodies.extend(self.output.clone());
-        let expires = item.lease.as_ref().map(|lease| lease.expires);
-        draft.write(item.id, line, Unlogged { expires, bodies });
+        draft.write(item.id, line, Unlogged { expires: None, bodies });
         effects.perform(draft, item.id, &request.actor)
     }
 }
@@ -115,7 +112,9 @@ pub(super) fn lost_to_another(draft: &Draft, item: &Item, execution: ExecutionId
     match item.committed {
         Some(fence) if fence != execution.fence => {
             let committed = draft.execution(ExecutionId { item: item.id, fence });
-            Err(Answer::AlreadyCommitted(committed.expect("a committed execution is loaded with its item")))
+            Err(Answer::AlreadyCommitted(Box::new(
+                committed.expect("a committed execution is loaded with its item"),
+            )))
         }
         _ => Ok(()),
     }

@@ -1,11 +1,12 @@
 //! create: a new item, once for each idempotency key.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::Decided;
-use super::draft::{Draft, Line, Unlogged};
+use super::draft::Draft;
 use super::guards::judge_role;
 use super::take::{self, Terms};
 use crate::actor::{Actor, Role};
@@ -87,7 +88,7 @@ impl Create {
         let mine = item.lease.as_ref().is_some_and(|lease| lease.owner == request.actor.owner());
         match (repeated, mine && item.lease.as_ref().is_some_and(|lease| lease.is_live(draft.now()))) {
             (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
-            (true, false) => Ok(Answer::Same(item)),
+            (true, false) => Ok(Answer::Same(Box::new(item))),
             (false, false) => {
                 take::grant(draft, &request.actor, id, terms).map(|grant| Answer::Leased(alloc::vec![grant]))
             }
@@ -112,7 +113,7 @@ impl Create {
             return self.repeat(draft, &key.name, named, &birth);
         }
         let row = self.choose(&table, actor)?;
-        let To::State(state) = row.to else { return Err(self.refused(&row)) };
+        let To::State(state) = row.to else { return Err(self.refused(row)) };
         if let Some(open) = self.coalesces(draft, store, &table, &birth) {
             return Ok(Plan::Fold { item: open, digest: birth.digest() });
         }
@@ -125,16 +126,18 @@ impl Create {
             Plan::Repeat(answer) => Ok(answer),
             Plan::Fold { item, digest } => {
                 if let Some(name) = self.name.clone() {
-                    fold_into(draft, actor, item, Folded { digest, name });
+                    let facts =
+                        Facts::Note(Noted { folded: Some(Folded { digest, name }), records: Vec::new() });
+                    draft.annotate(item, actor, Event::Note, facts, Vec::new());
                 }
                 let item = draft.item(item).expect("a lane points to an item that is loaded with it");
-                Ok(Answer::Coalesced(item.clone()))
+                Ok(Answer::Coalesced(Box::new(item.clone())))
             }
             Plan::New { id, birth, table, state, shown } => {
                 let name = table.state(state).name.clone();
                 draft.create(id, store, actor, (shown, name), birth, self.payload.clone());
                 let item = draft.item(id).expect("what was written is in the draft");
-                Ok(Answer::Created(item.clone()))
+                Ok(Answer::Created(Box::new(item.clone())))
             }
         }
     }
@@ -150,10 +153,10 @@ impl Create {
         }
         let item = draft.item(*id).ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
         let Named::Created { head, .. } = named else {
-            return Ok(Plan::Repeat(Answer::Coalesced(item.clone())));
+            return Ok(Plan::Repeat(Answer::Coalesced(Box::new(item.clone()))));
         };
         let To::State(state) = self.choose(&item.table, &item.created_by)?.to else { return Err(conflict()) };
-        Ok(Plan::Repeat(Answer::Created(first_answer(item, birth, state, *head))))
+        Ok(Plan::Repeat(Answer::Created(Box::new(first_answer(item, birth, state, *head)))))
     }
 
     fn choose<'t>(&self, table: &'t SharedTable, actor: &Actor) -> Result<&'t Row, Answer> {
@@ -313,14 +316,6 @@ fn first_answer(item: &Item, birth: &Birth, state: StateId, head: Hash) -> Item 
     let mut first = project::born(&entry, birth, &item.table, state, head);
     first.origin = item.origin;
     first
-}
-
-fn fold_into(draft: &mut Draft, actor: &Actor, id: ItemId, folded: Folded) {
-    let item = draft.item(id).expect("a lane points to an item that is loaded with it");
-    let (state, fence) = (item.state, item.fence);
-    let facts = Facts::Note(Noted { folded: Some(folded), records: Vec::new() });
-    let line = Line { action: Event::Note, shown: None, actor, fence, state, facts };
-    draft.write(id, line, Unlogged::default());
 }
 
 /// Whether this role may create items of this kind directly.

@@ -3,10 +3,12 @@
 //! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
 //! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::actor::Actor;
+use crate::answer::Answer;
 use crate::body::Body;
 use crate::entry::{Birth, Cause, Entry, Facts, RecordMark};
 use crate::execution::Execution;
@@ -155,6 +157,14 @@ impl<'w> Draft<'w> {
         self.expect(entry, unlogged);
     }
 
+    /// Writes an entry that moves nothing: the state, the lease and its expiry stay as they are.
+    pub fn annotate(&mut self, id: ItemId, actor: &Actor, action: Event, facts: Facts, bodies: Vec<Body>) {
+        let item = self.item(id).expect("an entry is written about an item that was found");
+        let (fence, state) = (item.fence, item.state);
+        let line = Line { action, shown: None, actor, fence, state, facts };
+        self.write(id, line, Unlogged { expires: None, bodies });
+    }
+
     fn expect(&mut self, entry: Entry, unlogged: Unlogged) {
         if let Err(broken) = self.append(entry, unlogged) {
             panic!("decide wrote an entry that its own projection refuses: {broken}");
@@ -248,6 +258,16 @@ impl<'w> Draft<'w> {
             }
             _ => None,
         }
+    }
+
+    /// The answer to whatever has just been written about an item.
+    pub fn done(&self, id: ItemId) -> Answer {
+        Answer::Done(Box::new(self.item(id).expect("it was just written").clone()))
+    }
+
+    /// The answer to whatever has just happened to an execution.
+    pub fn ran(&self, id: ExecutionId) -> Answer {
+        Answer::Ran(Box::new(self.execution(id).expect("an execution is kept, live or ended")))
     }
 
     /// Moves a lease's heartbeat and expiry: the one write without an entry.

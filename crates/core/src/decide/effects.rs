@@ -99,8 +99,8 @@ impl Prepared {
                 }
             };
             let case = Case { reason: step.reason.as_deref(), ..Case::of(&acting) };
-            let row = choose(draft, target, &event, &case)?;
-            listed.extend(row.effects.iter().cloned());
+            let chosen = choose(draft, target, &event, &case)?;
+            listed.extend(chosen.row.effects.iter().cloned());
             self.moves.push((step.clone(), acting));
         }
         Ok(())

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::draft::{Draft, Line, Unlogged};
 use super::effects::{Prepared, Rule};
-use super::guards::{Case, choose, refuse};
+use super::guards::{Case, Chosen, choose, refuse};
 use crate::actor::{Actor, Role};
 use crate::answer::Answer;
 use crate::code::Code;
@@ -15,8 +15,8 @@ use crate::entry::{Cancelled, Ended, Facts};
 use crate::execution::{self, Execution, Status, Step};
 use crate::id::ItemId;
 use crate::item::Item;
+use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
-use crate::lifecycle::{Phase, To};
 use crate::request::Effects;
 
 pub(super) struct Ending<'a> {
@@ -41,12 +41,9 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
         None => (ending.event.clone(), ending.actor, ending.reason),
     };
     let case = Case { reason, permanent: ending.permanent, ..Case::of(actor) };
-    let row = choose(draft, item, &event, &case)?.clone();
-    let To::State(state) = row.to else {
-        return Err(refuse(item, &event, Code::TransitionRefused, "refused".to_string()));
-    };
+    let Chosen { row, to: state } = choose(draft, item, &event, &case)?;
     let rule = if actor.role == Role::System { Rule::MustBeGiven } else { Rule::Offered };
-    let effects = Prepared::new(draft, item, &row, actor, ending.offers, rule, draw)?;
+    let effects = Prepared::new(draft, item, row, actor, ending.offers, rule, draw)?;
     let facts = match asked.is_some() {
         true => Facts::Cancel(Cancelled {
             asked: false,
@@ -58,7 +55,12 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
         false => {
             let wait = wait(item, &ending, draw).filter(|_| item.table.phase(state) == Phase::Ready);
             let run_at = wait.map(|wait| draft.now().after(wait));
-            Facts::End(Ended { reason: reason.map(ToString::to_string), run_at, written: effects.written() })
+            Facts::End(Ended {
+                permanent: ending.permanent,
+                reason: reason.map(ToString::to_string),
+                run_at,
+                written: effects.written(),
+            })
         }
     };
     let line = Line { action: event, shown: row.alias.clone(), actor, fence: item.fence, state, facts };

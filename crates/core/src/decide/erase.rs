@@ -1,8 +1,10 @@
 //! erase: the bodies of an ended item are deleted. Its history stays and still verifies, because it holds hashes only.
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use super::draft::{Draft, Line, Unlogged};
+use super::draft::Draft;
 use super::guards::refuse;
 use super::{Decided, check_reason, find};
 use crate::answer::Answer;
@@ -29,16 +31,14 @@ impl Erase {
         }
         check_reason(self.reason.as_deref())?;
         if item.erased {
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         if !item.phase().is_ended() {
             let detail = "only an ended item is erased; cancel it first".into();
             return Err(refuse(&item, &Event::Erase, Code::TransitionRefused, detail));
         }
         let facts = Facts::Bare(Bare { reason: self.reason.clone() });
-        let (fence, state) = (item.fence, item.state);
-        let line = Line { action: Event::Erase, shown: None, actor: &request.actor, fence, state, facts };
-        draft.write(item.id, line, Unlogged::default());
-        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+        draft.annotate(item.id, &request.actor, Event::Erase, facts, Vec::new());
+        Ok(draft.done(item.id))
     }
 }

@@ -1,5 +1,6 @@
 //! fail: the worker says that this attempt did not work.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
@@ -34,7 +35,7 @@ impl Fail {
         if let Some(execution) = own(draft, request, self.execution)
             && end::ended_by(&execution, &Event::Fail)
         {
-            return Ok(Answer::Ran(execution));
+            return Ok(Answer::Ran(Box::new(execution)));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
@@ -47,6 +48,6 @@ impl Fail {
             offers: &self.offers,
         };
         end::end(draft, &item, ending, draw)?;
-        Ok(Answer::Ran(draft.execution(self.execution).expect("an ended execution is kept")))
+        Ok(draft.ran(self.execution))
     }
 }

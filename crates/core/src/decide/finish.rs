@@ -11,9 +11,9 @@ use crate::entry::{Bare, Facts};
 use crate::execution::Status;
 use crate::id::ExecutionId;
 use crate::item::Item;
-use crate::lifecycle::To;
 use crate::lifecycle::event::Event;
 use crate::request::Request;
+use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finish {
@@ -26,7 +26,9 @@ impl Finish {
         judge_role(&item.table, &Event::Finish, &request.actor)?;
         let execution = own(draft, request, self.execution);
         match execution.as_ref().map(|execution| execution.status()) {
-            Some(Status::Done) => return Ok(Answer::Ran(execution.expect("it was just looked at"))),
+            Some(Status::Done) => {
+                return Ok(Answer::Ran(Box::new(execution.expect("it was just looked at"))));
+            }
             // Nothing but finishing can happen to it now, so there is no lease left to lose.
             Some(Status::Committed) => {}
             _ => {
@@ -37,18 +39,16 @@ impl Finish {
             }
         }
         finish(draft, &item, &request.actor)?;
-        Ok(Answer::Ran(draft.execution(self.execution).expect("a finished execution is kept")))
+        Ok(draft.ran(self.execution))
     }
 }
 
 /// Finishes what has committed.
 pub(super) fn finish(draft: &mut Draft, item: &Item, actor: &Actor) -> Result<(), Answer> {
-    let row = choose(draft, item, &Event::Finish, &Case::of(actor))?;
-    let To::State(state) = row.to else {
-        return Err(refuse(item, &Event::Finish, Code::TransitionRefused, "refused".into()));
-    };
+    let chosen = choose(draft, item, &Event::Finish, &Case::of(actor))?;
+    let state = chosen.to;
     let facts = Facts::Bare(Bare::default());
-    let shown = row.alias.clone();
+    let shown = chosen.row.alias.clone();
     draft.write(
         item.id,
         Line { action: Event::Finish, shown, actor, fence: item.fence, state, facts },

@@ -2,6 +2,7 @@
 //!
 //! The role is judged before the state, so that a caller who may not do a thing learns that and nothing else.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
@@ -13,7 +14,7 @@ use crate::id::{ItemId, RecordId};
 use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
-use crate::lifecycle::{Phase, Row, Table, To};
+use crate::lifecycle::{Phase, Row, StateId, Table, To};
 use crate::request::NewRecord;
 
 /// What a request brings for its guards to be judged by.
@@ -45,8 +46,15 @@ pub fn judge_role(table: &Table, event: &Event, actor: &Actor) -> Result<(), Ans
     Err(Answer::Forbidden { event: event.clone(), roles })
 }
 
+/// A row whose guards hold, and the state it leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'t> {
+    pub row: &'t Row,
+    pub to: StateId,
+}
+
 /// The row that this event takes from the item's state.
-pub fn choose<'t>(draft: &Draft, item: &'t Item, event: &Event, case: &Case) -> Result<&'t Row, Answer> {
+pub fn choose<'t>(draft: &Draft, item: &'t Item, event: &Event, case: &Case) -> Result<Chosen<'t>, Answer> {
     let table = &item.table;
     judge_role(table, event, case.actor)?;
     let mut roles = Roles::NONE;
@@ -58,7 +66,7 @@ pub fn choose<'t>(draft: &Draft, item: &'t Item, event: &Event, case: &Case) -> 
         }
         match row.guards.iter().find(|guard| !holds(draft, item, guard, case)) {
             None => match &row.to {
-                To::State(_) => return Ok(row),
+                To::State(to) => return Ok(Chosen { row, to: *to }),
                 To::Refuse(code) => return Err(refused_by(item, event, code.clone())),
             },
             Some(guard) => failed = failed.or(Some(guard)),
@@ -78,13 +86,13 @@ pub fn choose<'t>(draft: &Draft, item: &'t Item, event: &Event, case: &Case) -> 
 }
 
 pub fn refuse(item: &Item, event: &Event, code: Code, detail: String) -> Answer {
-    Answer::Refused(Refusal {
+    Answer::Refused(Box::new(Refusal {
         item: item.id,
         state: item.state_name().clone(),
         event: event.clone(),
         allowed: item.table.events_from(item.state).into_iter().cloned().collect(),
         problem: Problem::new(code, detail),
-    })
+    }))
 }
 
 fn refused_by(item: &Item, event: &Event, code: Code) -> Answer {

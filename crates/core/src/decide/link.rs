@@ -1,9 +1,10 @@
 //! link: references to other items, added and removed while the item has not ended. Moves nothing.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::draft::{Draft, Line, Unlogged};
+use super::draft::Draft;
 use super::guards::refuse;
 use super::{Decided, find};
 use crate::answer::Answer;
@@ -44,7 +45,7 @@ impl Relink {
         let remove: Vec<Link> =
             self.remove.iter().filter(|link| item.links.contains(link)).cloned().collect();
         if add.is_empty() && remove.is_empty() {
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         if item.phase().is_ended() {
             let detail = format!("{} has ended; its links stay as they are", item.state_name());
@@ -54,10 +55,7 @@ impl Relink {
             return Err(Answer::Invalid(Problem::invalid(format!("an item has at most {LINKS_MAX} links"))));
         }
         let facts = Facts::Link(Linked { add, remove });
-        let (fence, state) = (item.fence, item.state);
-        let line = Line { action: Event::Link, shown: None, actor: &request.actor, fence, state, facts };
-        let expires = item.lease.as_ref().map(|lease| lease.expires);
-        draft.write(item.id, line, Unlogged { expires, ..Unlogged::default() });
-        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+        draft.annotate(item.id, &request.actor, Event::Link, facts, Vec::new());
+        Ok(draft.done(item.id))
     }
 }

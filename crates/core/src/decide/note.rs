@@ -1,8 +1,9 @@
 //! note: records appended to an item outside a lease: an attestation, a newer proof, a plan. Moves nothing.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::draft::{Draft, Line, Unlogged};
+use super::draft::Draft;
 use super::effects::{marks, new_records};
 use super::{Decided, find};
 use crate::answer::Answer;
@@ -29,14 +30,11 @@ impl Note {
         }
         let records = new_records(draft, item.id, &self.records)?;
         if records.is_empty() {
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         let facts = Facts::Note(Noted { folded: None, records: marks(&records) });
-        let (fence, state) = (item.fence, item.state);
-        let line = Line { action: Event::Note, shown: None, actor: &request.actor, fence, state, facts };
         let bodies = records.iter().map(|record| record.body.clone()).collect();
-        let expires = item.lease.as_ref().map(|lease| lease.expires);
-        draft.write(item.id, line, Unlogged { expires, bodies });
-        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+        draft.annotate(item.id, &request.actor, Event::Note, facts, bodies);
+        Ok(draft.done(item.id))
     }
 }

@@ -1,25 +1,25 @@
 //! A plain move: an event that only the table knows (`enqueue`, `approve`, `block`). Out of an active state it aborts
 //! the execution.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::draft::{Draft, Line, Unlogged};
 use super::effects::{Prepared, Rule};
-use super::guards::{Case, choose, judge_role, open_blockers, refuse};
+use super::guards::{Case, Chosen, choose, judge_role, open_blockers, refuse};
 use super::{Decided, check_reason, find};
 use crate::actor::Actor;
 use crate::answer::Answer;
+use crate::body::Body;
 use crate::code::Code;
 use crate::draw::Draw;
 use crate::entry::{Facts, Moved};
 use crate::execution::Status;
-use crate::hash::Hash;
 use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
-use crate::lifecycle::{Row, To};
 use crate::request::{Effects, Request};
 use crate::time::Time;
 use crate::word::EventName;
@@ -59,10 +59,10 @@ impl Move {
         check_reason(self.reason.as_deref())?;
         let digest = request.digest();
         if item.request == Some(digest) {
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
-            return Err(Answer::Stale { found: item });
+            return Err(Answer::Stale { found: Box::new(item) });
         }
         let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
         let case = Case {
@@ -73,26 +73,27 @@ impl Move {
             moving: &moving,
             ..Case::of(&request.actor)
         };
-        let row = choose(draft, &item, &event, &case)?.clone();
+        let chosen = choose(draft, &item, &event, &case)?;
+        let row = chosen.row;
         if row.is_no_op() {
-            return Ok(Answer::Same(item));
+            return Ok(Answer::Same(Box::new(item)));
         }
         let effects =
-            Prepared::new(draft, &item, &row, &request.actor, &self.effects, Rule::MustBeListed, draw)?;
+            Prepared::new(draft, &item, row, &request.actor, &self.effects, Rule::MustBeListed, draw)?;
         let facts = Moved {
             reason: self.reason.clone(),
             request: Some(digest),
             run_at: self.run_at,
             written: effects.written(),
         };
-        step(draft, &item, &row, &request.actor, facts, effects.bodies())?;
+        step(draft, &item, chosen, &request.actor, facts, effects.bodies())?;
         effects.perform(draft, item.id, &request.actor)?;
         // The guard counted blockers that this request itself was to close: now they are closed, or nothing happened.
         if row.guards.contains(&Guard::BlockersClosed) && open_blockers(draft, &item).next().is_some() {
             let detail = "a blocker that the request moves is still open".to_string();
             return Err(refuse(&item, &event, Code::TransitionRefused, detail));
         }
-        Ok(Answer::Done(draft.item(item.id).expect("it was found").clone()))
+        Ok(draft.done(item.id))
     }
 }
 
@@ -100,14 +101,12 @@ impl Move {
 pub(super) fn step(
     draft: &mut Draft,
     item: &Item,
-    row: &Row,
+    chosen: Chosen,
     actor: &Actor,
     facts: Moved,
-    bodies: Vec<crate::body::Body>,
+    bodies: Vec<Body>,
 ) -> Result<(), Answer> {
-    let To::State(state) = row.to else {
-        return Err(refuse(item, &row.event, Code::TransitionRefused, "refused".to_string()));
-    };
+    let Chosen { row, to: state } = chosen;
     if item.lease.as_ref().is_some_and(|lease| lease.status() == Status::Committed) {
         let detail = "it has committed; only finishing applies".to_string();
         return Err(refuse(item, &row.event, Code::TransitionRefused, detail));
@@ -135,9 +134,10 @@ pub(super) fn by_effect(
     let item = draft.item(id).expect("the target of an effect was found when it was prepared").clone();
     let event = Event::Plain(event.clone());
     let case = Case { reason: reason.as_deref(), ..Case::of(actor) };
-    let row = choose(draft, &item, &event, &case)?.clone();
-    if row.is_no_op() {
+    let chosen = choose(draft, &item, &event, &case)?;
+    if chosen.row.is_no_op() {
         return Ok(());
     }
-    step(draft, &item, &row, actor, Moved { reason, request: None::<Hash>, ..Moved::default() }, Vec::new())
+    let facts = Moved { reason: reason.clone(), ..Moved::default() };
+    step(draft, &item, chosen, actor, facts, Vec::new())
 }

@@ -1,9 +1,10 @@
 //! progress: records that an execution appends while it runs. Kept when it is aborted, never output.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::draft::{Draft, Line, Unlogged};
+use super::draft::Draft;
 use super::effects::{marks, new_records};
 use super::guards::{judge_role, refuse};
 use super::{Decided, find, held};
@@ -41,7 +42,7 @@ impl Progress {
         if records.is_empty() {
             return match self.records.is_empty() {
                 true => Err(Answer::Invalid(Problem::invalid("progress without records"))),
-                false => Ok(Answer::Same(item)),
+                false => Ok(Answer::Same(Box::new(item))),
             };
         }
         let opened = item.open_steps.len().saturating_add(self.opens.len());
@@ -51,12 +52,8 @@ impl Progress {
         }
         let progressed =
             Progressed { closes: self.closes.clone(), opens: self.opens.clone(), records: marks(&records) };
-        let facts = Facts::Progress(progressed);
-        let (fence, state) = (item.fence, item.state);
-        let line = Line { action: Event::Progress, shown: None, actor: &request.actor, fence, state, facts };
-        let expires = item.lease.as_ref().map(|lease| lease.expires);
         let bodies = records.iter().map(|record| record.body.clone()).collect();
-        draft.write(item.id, line, Unlogged { expires, bodies });
-        Ok(Answer::Done(draft.item(item.id).expect("it was written").clone()))
+        draft.annotate(item.id, &request.actor, Event::Progress, Facts::Progress(progressed), bodies);
+        Ok(draft.done(item.id))
     }
 }

@@ -1,5 +1,6 @@
 //! release: the holder gives the item back. Costs no attempt.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
@@ -30,7 +31,7 @@ impl Release {
         if let Some(execution) = own(draft, request, self.execution)
             && end::ended_by(&execution, &Event::Release)
         {
-            return Ok(Answer::Ran(execution));
+            return Ok(Answer::Ran(Box::new(execution)));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
@@ -43,6 +44,6 @@ impl Release {
             offers: &Effects::default(),
         };
         end::end(draft, &item, ending, draw)?;
-        Ok(Answer::Ran(draft.execution(self.execution).expect("an ended execution is kept")))
+        Ok(draft.ran(self.execution))
     }
 }

@@ -1,6 +1,8 @@
 //! start: the worker begins. LEASED → IN_PROGRESS; moves no item.
 
-use super::draft::{Draft, Line, Unlogged};
+use alloc::vec::Vec;
+
+use super::draft::Draft;
 use super::guards::{judge_role, refuse};
 use super::{Decided, find, held};
 use crate::answer::Answer;
@@ -10,6 +12,7 @@ use crate::execution::{self, Status, Step};
 use crate::id::ExecutionId;
 use crate::lifecycle::event::Event;
 use crate::request::Request;
+use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
@@ -24,7 +27,7 @@ impl Start {
             && execution.owner == request.actor.owner()
             && execution.started_at.is_some()
         {
-            return Ok(Answer::Ran(execution.as_started()));
+            return Ok(Answer::Ran(Box::new(execution.as_started())));
         }
         super::commit::lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
@@ -33,12 +36,7 @@ impl Start {
             let detail = alloc::format!("the execution is {status}");
             return Err(refuse(&item, &Event::Start, Code::TransitionRefused, detail));
         }
-        let facts = Facts::Bare(Bare::default());
-        let (fence, state) = (item.fence, item.state);
-        let line = Line { action: Event::Start, shown: None, actor: &request.actor, fence, state, facts };
-        // A renewal is not logged, so the expiry in force is handed on.
-        let expires = item.lease.as_ref().map(|lease| lease.expires);
-        draft.write(item.id, line, Unlogged { expires, ..Unlogged::default() });
-        Ok(Answer::Ran(draft.execution(self.execution).expect("it is live")))
+        draft.annotate(item.id, &request.actor, Event::Start, Facts::Bare(Bare::default()), Vec::new());
+        Ok(draft.ran(self.execution))
     }
 }

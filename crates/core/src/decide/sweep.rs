@@ -16,6 +16,7 @@ use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::request::{Effects, Request};
 use crate::time::Time;
+use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sweep {
@@ -43,7 +44,9 @@ impl Sweep {
         if request.actor.role != Role::System {
             return Err(Answer::Forbidden { event: Event::Expire, roles: Roles::NONE.with(Role::System) });
         }
-        let Some((event, reason)) = self.due_event(draft, &item) else { return Ok(Answer::Same(item)) };
+        let Some((event, reason)) = self.due_event(draft, &item) else {
+            return Ok(Answer::Same(Box::new(item)));
+        };
         if event == Event::Finish {
             finish(draft, &item, &request.actor)?;
         } else {
@@ -57,7 +60,7 @@ impl Sweep {
             };
             end::end(draft, &item, ending, draw)?;
         }
-        Ok(Answer::Done(draft.item(self.item).expect("it was found").clone()))
+        Ok(draft.done(self.item))
     }
 
     /// What is due, judged now and not when the list was read.

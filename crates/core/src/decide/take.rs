@@ -1,11 +1,12 @@
 //! take: a lease on one named item. The granting of leases lives here; `acquire` uses it too.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use core::time::Duration;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::guards::{Case, choose, judge_role, refuse};
+use super::guards::{Case, Chosen, choose, judge_role, refuse};
 use super::{Decided, end, find};
 use crate::actor::Actor;
 use crate::answer::{Answer, Granted};
@@ -14,10 +15,10 @@ use crate::entry::{Facts, Grant};
 use crate::execution::Status;
 use crate::id::ItemId;
 use crate::item::{Item, Slot};
+use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
 use crate::lifecycle::settings::{LEASE_MIN, Settings};
-use crate::lifecycle::{Phase, To};
 use crate::project::may_take_over;
 use crate::request::Request;
 use crate::word::Key;
@@ -106,7 +107,7 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
         let execution = draft.execution(crate::id::ExecutionId { item: id, fence });
         return Err(execution.map_or_else(
             || Answer::LeaseLost("the item has committed".to_string()),
-            Answer::AlreadyCommitted,
+            |execution| Answer::AlreadyCommitted(Box::new(execution)),
         ));
     }
     if item.slot(draft.now()) == Slot::Scheduled {
@@ -114,10 +115,7 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
         return Err(refuse(&item, &Event::Lease, Code::TransitionRefused, detail));
     }
     let case = Case { attests: &terms.attests, session: terms.session, ..Case::of(actor) };
-    let row = choose(draft, &item, &Event::Lease, &case)?;
-    let To::State(state) = row.to else {
-        return Err(refuse(&item, &Event::Lease, Code::TransitionRefused, "refused".to_string()));
-    };
+    let Chosen { row, to: state } = choose(draft, &item, &Event::Lease, &case)?;
     let facts = Grant { request: terms.request.clone(), session: terms.session, started: terms.start };
     let line = Line {
         action: Event::Lease,
