@@ -1,1 +1,167 @@
-//! Databases.
+//! Where Tenure keeps its items.
+//!
+//! A database locks, loads and writes; it decides nothing. Its interface is narrow and knows no business verb: a
+//! transaction locks what a request needs, offers candidates to an acquire, writes the rows a decision made, appends
+//! the entries and commits. [`batch::run`] is the one algorithm above it: load, decide, write, for many requests at
+//! once, each with its own answer.
+//!
+//! Three databases implement it: [`memory`] (tests, simulation), SQLite and PostgreSQL (to come). They pass one
+//! conformance suite.
+
+pub mod batch;
+pub mod memory;
+
+use std::future::Future;
+
+use tenure_core::entry::Entry;
+use tenure_core::id::{Fence, ItemId};
+use tenure_core::item::Item;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::request::{Due, Need};
+use tenure_core::time::Time;
+use tenure_core::word::{Key, Kind, Label, Store};
+use tenure_core::world::{Change, World};
+
+/// Names one batch, so that a commit whose outcome was not heard can be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BatchId(pub u128);
+
+/// The world failed, not the request. Nothing is known to be half-written: a transaction is all or nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// Another transaction won; trying again is right.
+    LostRace(String),
+    /// The database can not be reached or can not write. Callers may retry later.
+    Unavailable(String),
+    /// The database answered a statement with an error that is about the statement.
+    Statement(String),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::LostRace(why) => write!(f, "lost a race: {why}"),
+            Error::Unavailable(why) => write!(f, "the database is unavailable: {why}"),
+            Error::Statement(why) => write!(f, "the database refused a statement: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Error::LostRace(_) | Error::Unavailable(_) => true,
+            Error::Statement(_) => false,
+        }
+    }
+}
+
+/// How a COMMIT ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Commit {
+    /// Durable, by the database's settings.
+    Done,
+    /// It certainly did not happen.
+    Not(Error),
+    /// The answer was lost. Never guessed: [`Database::settle`] finds out.
+    Unknown,
+}
+
+/// What became of a batch whose commit was not heard of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settled {
+    Committed,
+    /// It has not been committed and never will be.
+    NeverWill,
+}
+
+/// What a sweeper looks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overdue {
+    /// Leases and windows that have ended, and commits that were not finished.
+    Time,
+    /// Leases whose session has ended.
+    Lapsed,
+}
+
+/// A row that a sweeper found; what is really due is decided when its sweep is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    pub store: Store,
+    pub item: ItemId,
+    pub fence: Fence,
+    pub due: Due,
+}
+
+/// Which items to list. Unset fields match everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Query {
+    pub store: Option<Store>,
+    pub kind: Option<Kind>,
+    pub state: Option<Label>,
+    pub key: Option<Key>,
+    /// Only items after this one in the order of ids, which is the order of creation.
+    pub after: Option<ItemId>,
+    pub limit: usize,
+}
+
+/// One page of a list; more would be held in memory for a reader who looks at the first screen.
+pub const PAGE_MAX: usize = 1_000;
+
+pub trait Database: Send + Sync {
+    type Tx<'a>: Tx
+    where
+        Self: 'a;
+
+    fn begin(&self, batch: BatchId) -> impl Future<Output = Result<Self::Tx<'_>, Error>> + Send;
+
+    /// Finds out what became of a batch. Waits for a transaction that may still be committing.
+    fn settle(&self, batch: BatchId) -> impl Future<Output = Result<Settled, Error>> + Send;
+
+    /// The lifecycles in force. A batch is decided under the ones it began with.
+    fn tables(&self) -> std::sync::Arc<Tables>;
+
+    /// Adds a lifecycle, or a new version of one; items keep the version they were created under.
+    fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send;
+
+    fn item(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Item>, Error>> + Send;
+
+    fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send;
+
+    /// An item's entries, oldest first.
+    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
+
+    /// The log after a position, oldest first, with the position of each entry. What was read once never changes.
+    fn log(&self, after: u64, limit: usize) -> impl Future<Output = Result<Vec<(u64, Entry)>, Error>> + Send;
+}
+
+pub trait Tx: Send {
+    /// Locks names, lanes and items, each in order, loads them, then reads the clock. The only step that waits.
+    fn lock(&mut self, need: &Need) -> impl Future<Output = Result<World, Error>> + Send;
+
+    /// Locks up to `limit` ready, due items of a kind in rank order, skipping what others have locked, and puts them
+    /// into the world with what a decision about them needs. Never waits.
+    fn claim(
+        &mut self,
+        world: &mut World,
+        store: &Store,
+        kind: &Kind,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;
+
+    /// Items that time may have something to do with, skipping what others have locked. Never waits.
+    fn due(&mut self, what: Overdue, limit: usize) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
+
+    /// Writes rows. No item occurs twice in one wave. Answers how many rows were written; the caller compares.
+    fn write(&mut self, wave: &[Change]) -> impl Future<Output = Result<usize, Error>> + Send;
+
+    /// Appends entries to the log: last before the commit.
+    fn append(&mut self, entries: &[Entry]) -> impl Future<Output = Result<(), Error>> + Send;
+
+    fn commit(self) -> impl Future<Output = Commit> + Send;
+
+    /// The clock of the database, as [`Tx::lock`] read it.
+    fn now(&self) -> Time;
+}
