@@ -183,7 +183,9 @@ impl Table {
         for row in &self.rows {
             text.push_str(&format!("row {}\n", self.describe(row)));
         }
-        text.push_str(&format!("settings {:?}\n", self.settings));
+        for setting in self.settings.canonical().lines() {
+            text.push_str(&format!("setting {setting}\n"));
+        }
         if let Some(schema) = &self.schema {
             text.push_str(&format!("schema {}\n", schema.source()));
         }

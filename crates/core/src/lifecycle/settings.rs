@@ -1,4 +1,12 @@
 //! Settings: the numbers of a lifecycle. Every one has a default and a bound, and each says why.
+//!
+//! How they are written in a file is in `settings/spelling.rs`, spans of time in `settings/span.rs`.
+
+mod span;
+mod spelling;
+mod value;
+
+pub use spelling::NotASetting;
 
 use alloc::string::String;
 use core::time::Duration;
@@ -39,8 +47,24 @@ pub struct Settings {
 pub const LEASE_MIN: Duration = Duration::from_secs(1);
 /// Past an hour a dead worker's item would look alive for too long.
 pub const LEASE_MAX: Duration = Duration::from_secs(3600);
-pub const PRIORITY_MAX: i8 = 100;
+/// Past a month an execution is a process of its own, with states of its own.
+pub const WINDOW_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const ATTEMPTS_MAX: u32 = 1_000;
+/// A failed item that waits longer than a day waits for a person, and that is a state.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Both ways; with the default head start the highest priority is 100 minutes ahead.
+pub const PRIORITY_MAX: i8 = 100;
+/// With the greatest priority a hundred days ahead: more would be starving with another name.
+pub const HEAD_START_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Limits are counted in the acquiring transaction; past a million the count costs more than it protects.
+pub const LIMIT_MAX: u32 = 1_000_000;
+/// Spans of rates and breakers. Under a second the clock of a busy database is too coarse; past a day nobody waits.
+pub const PACE_MIN: Duration = Duration::from_secs(1);
+pub const PACE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Shorter, and an item could be gone before its creator has read the answer.
+pub const RETENTION_MIN: Duration = Duration::from_secs(60);
+/// Longer than ten years is `forever`.
+pub const RETENTION_MAX: Duration = Duration::from_secs(3650 * 24 * 3600);
 
 impl Default for Settings {
     fn default() -> Settings {
