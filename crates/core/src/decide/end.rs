@@ -17,6 +17,7 @@ use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
+use crate::lifecycle::guard::Guard;
 use crate::request::Effects;
 
 pub(super) struct Ending<'a> {
@@ -25,6 +26,7 @@ pub(super) struct Ending<'a> {
     pub reason: Option<&'a str>,
     pub permanent: bool,
     pub delay: Option<Duration>,
+    pub attests: &'a [Guard],
     pub offers: &'a Effects,
 }
 
@@ -40,7 +42,7 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
         Some(asked) => (Event::Cancel, &asked.actor, asked.reason.as_deref()),
         None => (ending.event.clone(), ending.actor, ending.reason),
     };
-    let case = Case { reason, permanent: ending.permanent, ..Case::of(actor) };
+    let case = Case { reason, permanent: ending.permanent, attests: ending.attests, ..Case::of(actor) };
     let Chosen { row, to: state } = choose(draft, item, &event, &case)?;
     let rule = if actor.role == Role::System { Rule::MustBeGiven } else { Rule::Offered };
     let effects = Prepared::new(draft, item, row, actor, ending.offers, rule, draw)?;
@@ -92,6 +94,7 @@ pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
         reason: Some("its lease ended"),
         permanent: false,
         delay: None,
+        attests: &[],
         offers: &Effects::default(),
     };
     // No jitter is needed for an expiry, so the numbers drawn here are never used for anything that lasts.

@@ -45,6 +45,7 @@ impl Fail {
             reason: Some(&self.reason),
             permanent: self.permanent,
             delay: self.retry_after,
+            attests: &[],
             offers: &self.offers,
         };
         end::end(draft, &item, ending, draw)?;

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::commit::{lost_to_another, own};
@@ -13,6 +14,7 @@ use crate::answer::Answer;
 use crate::draw::Draw;
 use crate::id::ExecutionId;
 use crate::lifecycle::event::Event;
+use crate::lifecycle::guard::Guard;
 use crate::request::{Effects, Request};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +23,7 @@ pub struct Release {
     pub reason: Option<String>,
     /// Not before this long.
     pub delay: Option<Duration>,
+    pub attests: Vec<Guard>,
 }
 
 impl Release {
@@ -41,6 +44,7 @@ impl Release {
             reason: self.reason.as_deref(),
             permanent: false,
             delay: self.delay,
+            attests: &self.attests,
             offers: &Effects::default(),
         };
         end::end(draft, &item, ending, draw)?;

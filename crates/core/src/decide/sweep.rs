@@ -56,6 +56,7 @@ impl Sweep {
                 reason: Some(reason),
                 permanent: false,
                 delay: None,
+                attests: &[],
                 offers: &self.offers,
             };
             end::end(draft, &item, ending, draw)?;
