@@ -8,6 +8,7 @@ extern crate std;
 pub mod actor;
 pub mod answer;
 pub mod body;
+pub mod check;
 pub mod code;
 pub mod decide;
 pub mod derive;

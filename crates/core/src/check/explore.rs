@@ -1,0 +1,341 @@
+//! Exhaustive exploration: every state that can be reached, breadth first, over the real `decide`.
+//!
+//! Two worlds are the same state when nothing that can still happen differs: times count only by how far ahead they
+//! are, versions and hashes do not count at all. Breadth first, so the first way found to a state is a shortest one.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::Finding;
+use super::actions::{Action, Worker, actions, prop_mark};
+use super::invariants;
+use crate::actor::{Actor, Role};
+use crate::body::Body;
+use crate::decide::{Decision, decide};
+use crate::draw::Draw;
+use crate::execution::{Execution, Lease};
+use crate::hash::Hash;
+use crate::id::{ExecutionId, ItemId};
+use crate::item::Item;
+use crate::lifecycle::effect::Effect;
+use crate::lifecycle::event::Event;
+use crate::lifecycle::guard::Guard;
+use crate::lifecycle::tables::Tables;
+use crate::lifecycle::{Phase, StateId, Table, shipped};
+use crate::request::{Command, Create, Request};
+use crate::time::Time;
+use crate::word::Label;
+use crate::world::World;
+
+mod payloads;
+
+/// What is explored.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub world: World,
+    pub workers: Vec<Worker>,
+    /// How often one item may be leased. Past that a state counts as explored: with a table of k attempts nothing new
+    /// comes after k + 1.
+    pub fences_max: u64,
+    /// Stop after so many states; a table this large is reported, not silently cut.
+    pub states_max: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    pub states: usize,
+    pub steps: usize,
+    pub finding: Option<Finding>,
+    /// For every state of the first item, a world in which it is in that state.
+    pub witnesses: BTreeMap<StateId, World>,
+}
+
+const START: Time = Time::from_micros(1_700_000_000_000_000);
+/// Two attempts show everything that more would: one that is not the last, and the last.
+const ATTEMPTS: u32 = 2;
+
+impl Setup {
+    /// One item of the table and two workers, once for every way its payload guards can turn out; for a table with an
+    /// exclusive key two items that share it.
+    pub fn for_table(table: &Table) -> Vec<Setup> {
+        let items = if table.is_exclusive() { 2 } else { 1 };
+        let fences_max = if items == 2 { 2 } else { u64::from(ATTEMPTS) + 1 };
+        let payloads = payloads::variants(table);
+        payloads.iter().filter_map(|payload| Setup::new(table, payload, items, fences_max)).collect()
+    }
+
+    /// So many items that share one payload, and so one key. None where no create row takes this payload.
+    pub fn new(table: &Table, payload: &Body, items: usize, fences_max: u64) -> Option<Setup> {
+        let mut tables = Tables::default();
+        let table = tables.add(bare(table));
+        let mut world = World::new(Arc::new(tables));
+        world.now = START;
+        let workers = ["a", "b"].map(|name| worker(&mut world, &table, name)).to_vec();
+        let mut draw = Draw::new(7);
+        let role = table.roles_of(&Event::Create).iter().next()?;
+        let actor = Actor::new(role, "somebody".parse().ok()?);
+        for _ in 0..items {
+            let attempts = table.settings.attempts.map(|_| ATTEMPTS);
+            let create = Create { attempts, ..Create::new(table.kind.clone(), payload.clone()) };
+            let request = Request {
+                store: "check".parse().ok()?,
+                actor: actor.clone(),
+                command: Command::Create(create),
+            };
+            let decision = decide(&world, &request, &mut draw);
+            if !decision.answer.is_yes() {
+                return None;
+            }
+            world.apply(decision.changes);
+        }
+        Some(Setup { world, workers, fences_max, states_max: 200_000 })
+    }
+}
+
+/// The table without what needs other kinds or real payloads: its own moves are what is explored.
+fn bare(table: &Table) -> Table {
+    let mut rows = table.rows.clone();
+    for row in &mut rows {
+        row.effects.retain(Effect::is_automatic);
+    }
+    let (kind, states, settings) = (table.kind.clone(), table.states.clone(), table.settings.clone());
+    Table::new(kind, String::new(), states, rows, settings, None)
+}
+
+fn worker(world: &mut World, table: &Table, name: &str) -> Worker {
+    let roles = table.roles_of(&Event::Lease);
+    let role =
+        if roles.names(Role::Worker) { Role::Worker } else { roles.iter().next().unwrap_or(Role::Worker) };
+    let mut actor = Actor::new(role, name.parse().expect("a valid id"));
+    actor.incarnation = "p1".parse().ok();
+    let asks = table.rows.iter().any(|row| row.guards.contains(&Guard::LiveSession));
+    let session = asks.then(|| session(world, &actor));
+    Worker { actor, session }
+}
+
+/// A session that outlives the exploration.
+fn session(world: &mut World, actor: &Actor) -> ItemId {
+    let table =
+        shipped::tables().current(&"session".parse().expect("a kind")).expect("sessions ship").clone();
+    let id = ItemId(u128::from(actor.id.as_bytes().first().copied().unwrap_or(0)));
+    let active =
+        table.state_ids().find(|id| table.phase(*id) == Phase::Active).expect("a session can be held");
+    let never = Time::from_micros(i64::MAX);
+    let lease = Lease {
+        owner: actor.owner(),
+        since: START,
+        started: None,
+        committed: None,
+        heartbeat: START,
+        expires: never,
+        window_ends: None,
+        session: None,
+        request: None,
+    };
+    let item = Item {
+        id,
+        store: "check".parse().expect("a store"),
+        table,
+        state: active,
+        version: 1,
+        fence: crate::id::Fence(1),
+        failures: 0,
+        interruptions: 0,
+        attempts: None,
+        key: None,
+        priority: 0,
+        run_at: START,
+        lease: Some(lease),
+        committed: None,
+        cancel: None,
+        open_steps: Vec::new(),
+        links: Vec::new(),
+        origin: None,
+        reason: None,
+        payload: prop_mark(),
+        output: None,
+        erased: false,
+        request: None,
+        created_by: actor.clone(),
+        created: START,
+        updated: START,
+        head: Hash([0; 32]),
+    };
+    world.items.insert(id, item);
+    id
+}
+
+struct Node {
+    world: World,
+    parent: usize,
+    action: Option<Action>,
+}
+
+pub fn explore(setup: &Setup) -> Explored {
+    let mut explored = Explored::default();
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut known: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    let mut ways_back: Vec<Vec<usize>> = Vec::new();
+    let mut queue = VecDeque::new();
+    known.insert(key(&setup.world), 0);
+    nodes.push(Node { world: setup.world.clone(), parent: 0, action: None });
+    ways_back.push(Vec::new());
+    queue.push_back(0);
+    while let Some(at) = queue.pop_front() {
+        let Some(world) = nodes.get(at).map(|node| node.world.clone()) else { break };
+        witness(&world, &mut explored);
+        if let Err(what) = invariants::state(&world) {
+            explored.finding = Some(finding(&nodes, at, what));
+            break;
+        }
+        for action in actions(&world, &setup.workers, setup.fences_max) {
+            let (decision, after) = perform(&world, &action);
+            explored.steps += 1;
+            if let Err(what) = invariants::step(&world, &action, &decision, &after) {
+                nodes.push(Node { world: after, parent: at, action: Some(action) });
+                explored.finding = Some(finding(&nodes, nodes.len() - 1, what));
+                explored.states = known.len();
+                return explored;
+            }
+            if decision.changes.is_empty() && matches!(action, Action::Ask(_)) {
+                continue;
+            }
+            let next = *known.entry(key(&after)).or_insert_with(|| {
+                nodes.push(Node { world: after, parent: at, action: Some(action) });
+                ways_back.push(Vec::new());
+                queue.push_back(nodes.len() - 1);
+                nodes.len() - 1
+            });
+            if let Some(ways) = ways_back.get_mut(next) {
+                ways.push(at);
+            }
+        }
+        if known.len() > setup.states_max {
+            let what = format!("more than {} states; the table is too large to be checked", setup.states_max);
+            explored.finding = Some(finding(&nodes, at, what));
+            break;
+        }
+    }
+    explored.states = known.len();
+    if explored.finding.is_none() {
+        explored.finding = stuck(&nodes, &ways_back, setup.fences_max);
+    }
+    explored
+}
+
+fn perform(world: &World, action: &Action) -> (Decision, World) {
+    let mut after = world.clone();
+    let decision = match action {
+        Action::Ask(request) => decide(world, request, &mut Draw::new(7)),
+        Action::Wait(until) => {
+            after.now = *until;
+            let answer = crate::answer::Answer::Leased(Vec::new());
+            Decision { answer, changes: Vec::new() }
+        }
+    };
+    after.apply(decision.changes.clone());
+    (decision, after)
+}
+
+fn witness(world: &World, explored: &mut Explored) {
+    if let Some(item) = world.items.values().find(|item| item.payload != prop_mark()) {
+        explored.witnesses.entry(item.state).or_insert_with(|| world.clone());
+    }
+}
+
+/// A state from which no order of events brings every item to an end, or to the bound of the exploration.
+fn stuck(nodes: &[Node], ways_back: &[Vec<usize>], fences_max: u64) -> Option<Finding> {
+    let is_done = |item: &Item| item.phase().is_ended() || item.fence.0 >= fences_max;
+    let is_goal = |node: &Node| node.world.items.values().filter(|i| i.payload != prop_mark()).all(is_done);
+    let mut good: BTreeSet<usize> =
+        (0..).zip(nodes).filter(|(_, node)| is_goal(node)).map(|(at, _)| at).collect();
+    let mut queue: VecDeque<usize> = good.iter().copied().collect();
+    while let Some(at) = queue.pop_front() {
+        for way in ways_back.get(at).into_iter().flatten() {
+            if good.insert(*way) {
+                queue.push_back(*way);
+            }
+        }
+    }
+    let at = (0..nodes.len()).find(|at| !good.contains(at))?;
+    let state =
+        subject(&nodes.get(at)?.world).map_or_else(|| "?".into(), |item| format!("`{}`", item.state_name()));
+    Some(finding(
+        nodes,
+        at,
+        format!("the item is stuck in {state}: nothing that can happen brings it to an end"),
+    ))
+}
+
+/// The item a finding is about: the one that is not in a good end.
+fn subject(world: &World) -> Option<&Item> {
+    let items = || world.items.values().filter(|item| item.payload != prop_mark());
+    items().find(|item| !item.phase().is_ended()).or_else(|| items().next())
+}
+
+fn finding(nodes: &[Node], at: usize, what: String) -> Finding {
+    let mut trace = Vec::new();
+    let mut line = None;
+    let mut here = at;
+    while let Some(node) = nodes.get(here) {
+        let Some(action) = &node.action else { break };
+        let before = nodes.get(node.parent).map(|parent| &parent.world);
+        let moved = before.and_then(|before| moved(before, &node.world));
+        trace.push(match &moved {
+            Some((row_line, text)) => format!("{} — {text} (line {row_line})", action.describe()),
+            None => action.describe(),
+        });
+        line = line.or(moved.map(|(row_line, _)| row_line));
+        here = node.parent;
+    }
+    trace.reverse();
+    let state_line = nodes.get(at).and_then(|node| subject(&node.world)).map(|i| i.table.state(i.state).line);
+    Finding { line: line.or(state_line).unwrap_or(1), what, trace }
+}
+
+/// The last row that a step took, as the table shows it.
+fn moved(before: &World, after: &World) -> Option<(u32, String)> {
+    let entry = after
+        .entries
+        .values()
+        .rev()
+        .find(|entry| !before.entries.contains_key(&(entry.item, entry.version)))?;
+    let item = after.items.get(&entry.item)?;
+    let from = before.items.get(&entry.item).map(|item| item.state);
+    let completing = [entry.action.clone(), Event::Finish];
+    let rows = || completing.iter().flat_map(|event| item.table.rows_from(from, event));
+    let row = rows().find(|row| row.to == crate::lifecycle::To::State(item.state))?;
+    let from = from.map_or("—", |from| item.table.name(from));
+    Some((row.line, format!("{from} → {}", item.state_name())))
+}
+
+/// What makes two worlds the same state.
+fn key(world: &World) -> Vec<u8> {
+    let ahead = |time: Time| time.since(world.now);
+    let items: Vec<_> = world
+        .items
+        .values()
+        .map(|item| {
+            let lease = item.lease.as_ref().map(|lease| {
+                let window = lease.window_ends.map(ahead);
+                let since: Duration = world.now.since(lease.heartbeat);
+                (&lease.owner, lease.status(), ahead(lease.expires), window, since, &lease.request)
+            });
+            let ready = (item.phase() == Phase::Ready).then(|| ahead(item.run_at));
+            let asked = item.cancel.is_some();
+            let counts = (item.fence, item.failures, item.interruptions, item.committed);
+            (item.id, item.state, counts, lease, ready, asked, &item.open_steps as &Vec<Label>, item.request)
+        })
+        .collect();
+    let executions: Vec<_> = world.executions.iter().map(|(id, execution)| ended(id, execution)).collect();
+    format!("{items:?}{executions:?}").into_bytes()
+}
+
+fn ended(id: &ExecutionId, execution: &Execution) -> String {
+    let end = execution.ended.as_ref().map(|end| (&end.cause, &end.on, end.permanent));
+    format!("{id} {} {end:?}", execution.status())
+}
