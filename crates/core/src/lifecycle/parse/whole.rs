@@ -69,7 +69,7 @@ fn what_happens_by_itself_finds_a_row(table: &Table, faults: &mut Faults) {
                 faults.add(
                     last.line,
                     format!(
-                        "`{event}` in `{name}` can find no row that holds: end with one without a guard, \
+                        "`{event}` in `{name}` may find no row that holds: end with one without a guard, \
                          or with a pair `attempts left` and `attempts exhausted`"
                     ),
                 );
@@ -155,11 +155,10 @@ fn what_goes_by_key_has_a_key(table: &Table, lines: &Lines, faults: &mut Faults)
 
 /// A held item that did not ask would stand beside one that did.
 fn exclusive_is_said_by_every_lease(table: &Table, faults: &mut Faults) {
-    if !table.is_exclusive() {
-        return;
-    }
-    for row in table.rows.iter().filter(|row| row.event == Event::Lease && row.is_exit()) {
-        if !row.guards.contains(&Guard::NoOtherRunning) {
+    let leases = || table.rows.iter().filter(|row| row.event == Event::Lease && row.is_exit());
+    let asks = |row: &&Row| row.guards.contains(&Guard::NoOtherRunning);
+    if leases().any(|row| asks(&row)) {
+        for row in leases().filter(|row| !asks(row)) {
             faults.add(
                 row.line,
                 "another `lease` row has the guard `no other running for key`; this one needs it too",
