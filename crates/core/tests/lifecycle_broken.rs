@@ -1,6 +1,7 @@
 //! Every file in `broken/` has a fault, and says at its end which: the reader sees fault and answer together.
 //!
-//! `<!-- expect: 17: text -->` stands for a fault on line 17. All faults of a file are listed, in their order, and no others.
+//! `<!-- expect: 17: text -->` stands for a fault on line 17. All faults of a file are listed, in their order, and no
+//! others.
 
 use std::fs;
 use std::path::Path;

@@ -52,7 +52,13 @@ fn every_row_can_be_reached(table: &Table, faults: &mut Faults) {
         };
         if let Some(earlier) = table.rows.iter().take(index).find(comes_first) {
             let line = earlier.line;
-            faults.add(row.line, format!("the row is never reached, as the one on line {line} always holds before it; swap or remove one"));
+            faults.add(
+                row.line,
+                format!(
+                    "the row is never reached, as the one on line {line} always holds before it; \
+                     swap or remove one"
+                ),
+            );
         }
     }
 }
@@ -129,7 +135,10 @@ fn a_derived_state_has_no_moves_of_its_own(table: &Table, faults: &mut Faults) {
         if let Event::Plain(name) = &row.event {
             faults.add(
                 row.line,
-                format!("the setting `derived` is `yes`: executions alone move the item, and `{name}` is not one of their events"),
+                format!(
+                    "the setting `derived` is `yes`: executions alone move the item, \
+                     and `{name}` is not one of their events"
+                ),
             );
         }
     }
