@@ -63,6 +63,9 @@ fn read_from(cell: &str, states: &States) -> Result<Option<StateId>, Wrong> {
 
 /// `EVENT` or `EVENT as NAME`.
 fn read_event(cell: &str) -> Result<(Event, Option<Label>), Wrong> {
+    if cell.is_empty() {
+        return Err(Wrong::Because("Event is empty: write what happens, as in `approve`".to_string()));
+    }
     let mut words = cell.split_whitespace();
     let (name, alias) = match (words.next(), words.next(), words.next(), words.next()) {
         (Some(name), None, None, None) => (name, None),
@@ -144,6 +147,9 @@ fn read_guards(cell: &str) -> Result<Vec<Guard>, Wrong> {
         return Ok(Vec::new());
     }
     let read = |text: String| {
+        if text.is_empty() {
+            return Err(Wrong::Because(format!("there is a comma too many in `{cell}`")));
+        }
         text.parse().map_err(|NotAGuard(why)| {
             let instead = match text.starts_with("payload ") {
                 true => String::new(),

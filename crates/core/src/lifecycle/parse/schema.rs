@@ -18,11 +18,8 @@ pub(super) fn read(section: &Section, document: &Document, faults: &mut Faults) 
     for other in others {
         faults.add(other.line, "`## Payload schema` has a second block; keep one");
     }
-    if !fence.language.eq_ignore_ascii_case("json") {
-        faults.add(
-            fence.line,
-            format!("the payload schema is marked `{}`; write ```json above it", fence.language),
-        );
+    if fence.language.split_whitespace().next() != Some("json") {
+        faults.add(fence.line, "the payload schema is not marked as JSON: open its block with ```json");
         return None;
     }
     let source = match serde_json::from_str(&fence.text) {

@@ -17,7 +17,7 @@ pub(super) struct States {
     read: Vec<State>,
     /// Names that stand in the table on a line with a fault: rows that use them get no second one.
     broken: Vec<String>,
-    /// The table itself could be read.
+    /// There is a table, and it has rows.
     is_there: bool,
 }
 
@@ -27,8 +27,8 @@ pub(super) fn read(section: Option<&Section>, faults: &mut Faults) -> States {
     else {
         return states;
     };
-    states.is_there = true;
-    if rows.is_empty() {
+    states.is_there = !rows.is_empty();
+    if !states.is_there {
         faults.add(section.line, "the States table has no rows; a lifecycle has at least one state");
     }
     for (index, row) in rows.iter().enumerate() {

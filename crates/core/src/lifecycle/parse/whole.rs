@@ -52,7 +52,13 @@ fn every_row_can_be_reached(table: &Table, faults: &mut Faults) {
         };
         if let Some(earlier) = table.rows.iter().take(index).find(comes_first) {
             let line = earlier.line;
-            faults.add(row.line, format!("the row is never reached, as the one on line {line} always holds before it; swap or remove one"));
+            faults.add(
+                row.line,
+                format!(
+                    "the row is never reached, as the one on line {line} always holds before it; \
+                     swap or remove one"
+                ),
+            );
         }
     }
 }
@@ -69,7 +75,7 @@ fn what_happens_by_itself_finds_a_row(table: &Table, faults: &mut Faults) {
                 faults.add(
                     last.line,
                     format!(
-                        "`{event}` in `{name}` can find no row that holds: end with one without a guard, \
+                        "`{event}` in `{name}` may find no row that holds: end with one without a guard, \
                          or with a pair `attempts left` and `attempts exhausted`"
                     ),
                 );
@@ -129,7 +135,10 @@ fn a_derived_state_has_no_moves_of_its_own(table: &Table, faults: &mut Faults) {
         if let Event::Plain(name) = &row.event {
             faults.add(
                 row.line,
-                format!("the setting `derived` is `yes`: executions alone move the item, and `{name}` is not one of their events"),
+                format!(
+                    "the setting `derived` is `yes`: executions alone move the item, \
+                     and `{name}` is not one of their events"
+                ),
             );
         }
     }
@@ -155,11 +164,10 @@ fn what_goes_by_key_has_a_key(table: &Table, lines: &Lines, faults: &mut Faults)
 
 /// A held item that did not ask would stand beside one that did.
 fn exclusive_is_said_by_every_lease(table: &Table, faults: &mut Faults) {
-    if !table.is_exclusive() {
-        return;
-    }
-    for row in table.rows.iter().filter(|row| row.event == Event::Lease && row.is_exit()) {
-        if !row.guards.contains(&Guard::NoOtherRunning) {
+    let leases = || table.rows.iter().filter(|row| row.event == Event::Lease && row.is_exit());
+    let asks = |row: &&Row| row.guards.contains(&Guard::NoOtherRunning);
+    if leases().any(|row| asks(&row)) {
+        for row in leases().filter(|row| !asks(row)) {
             faults.add(
                 row.line,
                 "another `lease` row has the guard `no other running for key`; this one needs it too",

@@ -1,5 +1,6 @@
-//! The pieces that values of settings are made of: numbers, rates, limits, pointers. Each is read within its bounds or not
-//! at all.
+//! The pieces that values of settings are made of: numbers, rates, limits, pointers.
+//!
+//! Each is read within its bounds or not at all.
 
 use alloc::format;
 use alloc::string::{String, ToString};
