@@ -14,6 +14,7 @@ use super::Finding;
 use super::actions::{Action, Worker, actions, prop_mark};
 use super::invariants;
 use crate::actor::{Actor, Role};
+use crate::answer::Answer;
 use crate::body::Body;
 use crate::decide::{Decision, decide};
 use crate::draw::Draw;
@@ -195,14 +196,12 @@ pub fn explore(setup: &Setup) -> Explored {
         for action in actions(&world, &setup.workers, setup.fences_max) {
             let (decision, after) = perform(&world, &action);
             explored.steps += 1;
+            let Some(after) = after else { continue };
             if let Err(what) = invariants::step(&world, &action, &decision, &after) {
                 nodes.push(Node { world: after, parent: at, action: Some(action) });
                 explored.finding = Some(finding(&nodes, nodes.len() - 1, what));
                 explored.states = known.len();
                 return explored;
-            }
-            if decision.changes.is_empty() && matches!(action, Action::Ask(_)) {
-                continue;
             }
             let next = *known.entry(key(&after)).or_insert_with(|| {
                 nodes.push(Node { world: after, parent: at, action: Some(action) });
@@ -227,18 +226,23 @@ pub fn explore(setup: &Setup) -> Explored {
     explored
 }
 
-fn perform(world: &World, action: &Action) -> (Decision, World) {
-    let mut after = world.clone();
-    let decision = match action {
-        Action::Ask(request) => decide(world, request, &mut Draw::new(7)),
-        Action::Wait(until) => {
-            after.now = *until;
-            let answer = crate::answer::Answer::Leased(Vec::new());
-            Decision { answer, changes: Vec::new() }
+/// What an action does. None: nothing changes.
+fn perform(world: &World, action: &Action) -> (Decision, Option<World>) {
+    match action {
+        Action::Ask(request) => {
+            let decision = decide(world, request, &mut Draw::new(7));
+            let after = (!decision.changes.is_empty()).then(|| {
+                let mut after = world.clone();
+                after.apply(decision.changes.clone());
+                after
+            });
+            (decision, after)
         }
-    };
-    after.apply(decision.changes.clone());
-    (decision, after)
+        Action::Wait(until) => {
+            let decision = Decision { answer: Answer::Leased(Vec::new()), changes: Vec::new() };
+            (decision, Some(World { now: *until, ..world.clone() }))
+        }
+    }
 }
 
 fn witness(world: &World, explored: &mut Explored) {

@@ -1,0 +1,16 @@
+//! The kernel's rules, one file a subject. Every test drives the real `decide` over a world that it applies.
+
+mod kit;
+
+mod cancel;
+mod commit;
+mod create;
+mod effects;
+mod explored;
+mod leases;
+mod log;
+mod matrix;
+mod moves;
+mod probes;
+mod properties;
+mod sweeps;
