@@ -22,6 +22,7 @@ pub mod link;
 pub mod note;
 pub mod plain;
 pub mod progress;
+mod records;
 pub mod release;
 pub mod renew;
 pub mod start;
@@ -29,14 +30,18 @@ pub mod sweep;
 pub mod take;
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::answer::Answer;
 use crate::code::Problem;
 use crate::draw::Draw;
+use crate::hash::Hash;
 use crate::id::{ExecutionId, ItemId};
 use crate::item::Item;
-use crate::request::{Command, REASON_BYTES_MAX, Request};
+use crate::lifecycle::event::Event;
+use crate::request::{Command, Effects, REASON_BYTES_MAX, Request};
 use crate::world::{Change, World};
 
 pub use draft::{Draft, Unlogged};
@@ -104,6 +109,14 @@ fn held(draft: &Draft, request: &Request, item: &Item, execution: ExecutionId) -
         ));
     }
     Ok(())
+}
+
+/// What makes two requests of this sort the same one. The last accepted move keeps it, so that its repeat is known.
+fn digest(request: &Request, event: &Event, about: &[&dyn fmt::Debug], effects: &Effects) -> Hash {
+    let mut parts = effects.parts();
+    parts.push(format!("{} {} {event} {about:?}", request.store, request.actor));
+    let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
+    Hash::of_parts(&parts)
 }
 
 /// A reason is kept in the log for ever, so it is bounded before it gets there.

@@ -3,12 +3,14 @@
 //! Each command's struct stands with its decision in `decide/`, one file a verb.
 
 use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::actor::Actor;
 use crate::body::Body;
-use crate::hash::Hash;
 use crate::id::{ExecutionId, ItemId, RecordId};
+use crate::lifecycle::tables::Tables;
 use crate::word::{EventName, Key, Label, Store};
 use crate::world::{LaneKey, NameKey, NameScope};
 
@@ -87,7 +89,7 @@ pub const REASON_BYTES_MAX: usize = 8 << 10;
 pub struct EffectMove {
     pub item: ItemId,
     pub event: EventName,
-    pub reason: Option<alloc::string::String>,
+    pub reason: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,6 +99,24 @@ pub struct NewMessage {
 }
 
 impl Effects {
+    /// What makes two lists of effects the same, in parts that are hashed with the request that brings them.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        for record in &self.records {
+            parts.push(format!("record {} {} {}", record.label, record.body.hash(), record.name));
+        }
+        for create in &self.creates {
+            parts.push(format!("create {create:?}"));
+        }
+        for step in &self.moves {
+            parts.push(format!("move {} {} {:?}", step.item, step.event, step.reason));
+        }
+        for message in &self.messages {
+            parts.push(format!("message {} {}", message.label, message.body.hash()));
+        }
+        parts
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -119,7 +139,7 @@ pub struct Need {
 }
 
 impl Request {
-    pub fn needs(&self, tables: &crate::lifecycle::tables::Tables, need: &mut Need) {
+    pub fn needs(&self, tables: &Tables, need: &mut Need) {
         match &self.command {
             Command::Create(create) => create.needs(&self.store, tables, need),
             Command::Acquire(acquire) => {
@@ -180,11 +200,6 @@ impl Request {
             }
         }
     }
-
-    /// What makes two moves the same request. Used where nothing else names the request.
-    pub(crate) fn digest(&self) -> Hash {
-        Hash::of(alloc::format!("{}\n{}\n{:?}", self.store, self.actor, self.command).as_bytes())
-    }
 }
 
 impl Need {
@@ -197,13 +212,7 @@ impl Need {
         self.records.extend(records.iter().map(|record| RecordId::of(item, &record.label, &record.name)));
     }
 
-    fn effects(
-        &mut self,
-        store: &Store,
-        item: ItemId,
-        effects: &Effects,
-        tables: &crate::lifecycle::tables::Tables,
-    ) {
+    fn effects(&mut self, store: &Store, item: ItemId, effects: &Effects, tables: &Tables) {
         self.records(item, &effects.records);
         self.items.extend(effects.moves.iter().map(|step| step.item));
         for create in &effects.creates {

@@ -116,7 +116,7 @@ fn a_todo_moves_by_these_rows_and_no_others() {
         [
             "— create → Draft [api/worker/human; ] {}",
             "Draft lease as claim → Claimed [worker/human; live session, workspace, dependencies done] {}",
-            "Claimed lease as claim → Claimed [worker/human; owner] {}",
+            "Claimed lease as claim → Claimed [worker/human; owner, live session] {}",
             "Claimed commit as done → Verified [worker/human; owner, live session, workspace, gates pass] {record receipt}",
             "Verified commit as done → Verified [worker/human; same proof] {}",
             "Verified commit as done → ! VERIFICATION_REQUIRED [worker/human; ] {}",

@@ -4,11 +4,12 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::effects::{Prepared, Rule};
+use super::effects::{Prepared, Rule, Wanted};
 use super::guards::{Case, Chosen, choose, judge_role, refuse};
-use super::{Decided, check_reason, find};
+use super::{Decided, check_reason, digest, find};
 use crate::answer::Answer;
 use crate::code::Code;
 use crate::draw::Draw;
@@ -32,7 +33,9 @@ impl Cancel {
         let item = find(draft, request, self.item)?;
         judge_role(&item.table, &Event::Cancel, &request.actor)?;
         check_reason(self.reason.as_deref())?;
-        if item.request == Some(request.digest()) || item.cancel.is_some() {
+        let about: [&dyn Debug; 3] = [&self.item, &self.expected_version, &self.reason];
+        let digest = digest(request, &Event::Cancel, &about, &self.offers);
+        if item.request == Some(digest) || item.cancel.is_some() {
             return Ok(Answer::Same(Box::new(item)));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
@@ -44,7 +47,7 @@ impl Cancel {
             return Ok(Answer::Same(Box::new(item)));
         }
         let reason = self.reason.clone();
-        let facts = Cancelled { reason, request: Some(request.digest()), ..Cancelled::default() };
+        let facts = Cancelled { reason, request: Some(digest), ..Cancelled::default() };
         match item.lease.as_ref().map(|lease| lease.status()) {
             Some(Status::Committed) => {
                 let detail = "it has committed; what is done stays done".into();
@@ -57,7 +60,9 @@ impl Cancel {
             }
             None => {
                 let actor = &request.actor;
-                let effects = Prepared::new(draft, &item, row, actor, &self.offers, Rule::Offered, draw)?;
+                let offers =
+                    Wanted { item: &item, row, actor, effects: &self.offers, rule: Rule::MustBeGiven };
+                let effects = Prepared::new(draft, offers, draw)?;
                 let facts = Facts::Cancel(Cancelled { written: effects.written(), ..facts });
                 // Where the state is derived, the cancel of what nobody holds is an execution that never ran.
                 let fence = if item.table.settings.derived { item.fence.next() } else { item.fence };

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::effects::{Prepared, Rule};
+use super::effects::{Prepared, Rule, Wanted};
 use super::guards::{Case, choose, judge_role, refuse};
 use super::{Decided, find, held};
 use crate::answer::Answer;
@@ -77,8 +77,9 @@ impl Commit {
         state: StateId,
         draw: &mut Draw,
     ) -> Result<(), Answer> {
-        let effects =
-            Prepared::new(draft, item, row, &request.actor, &self.effects, Rule::MustBeListed, draw)?;
+        let actor = &request.actor;
+        let wanted = Wanted { item, row, actor, effects: &self.effects, rule: Rule::MustBeListed };
+        let effects = Prepared::new(draft, wanted, draw)?;
         let output = self.output.as_ref().map(Body::hash);
         let finish = self.finish && row.event == Event::Finish;
         let facts = Facts::Commit(Committed { finish, output, written: effects.written() });

@@ -207,7 +207,7 @@ impl<'w> Draft<'w> {
             let record = Record {
                 id,
                 item: entry.item,
-                fence: item.committed.or(before.as_ref().filter(|b| b.lease.is_some()).map(|b| b.fence)),
+                fence: by_execution(&entry.facts).then_some(entry.fence),
                 label: mark.label.clone(),
                 name: mark.name.clone(),
                 hash: mark.sha256,
@@ -293,5 +293,14 @@ fn record_marks(facts: &Facts) -> &[RecordMark] {
         Facts::Move(moved) => &moved.written.records,
         Facts::Note(noted) => &noted.records,
         Facts::Create(_) | Facts::Lease(_) | Facts::Link(_) | Facts::Bare(_) => &[],
+    }
+}
+
+/// Whether what an entry writes is an execution's work. A note and a plain move are somebody else's.
+fn by_execution(facts: &Facts) -> bool {
+    match facts {
+        Facts::Progress(_) | Facts::Commit(_) | Facts::End(_) => true,
+        Facts::Create(_) | Facts::Lease(_) | Facts::Cancel(_) | Facts::Move(_) => false,
+        Facts::Note(_) | Facts::Link(_) | Facts::Bare(_) => false,
     }
 }

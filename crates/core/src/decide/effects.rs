@@ -9,31 +9,48 @@ use super::create::{Plan, may_create};
 use super::draft::Draft;
 use super::guards::{Case, choose, refuse};
 use super::plain::by_effect;
+use super::records::{bodies, closing_record, marks, new_records};
 use crate::actor::{Actor, Role};
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::code::{Code, Problem};
 use crate::draw::Draw;
-use crate::entry::{Cause, MessageMark, RecordMark, Written};
-use crate::id::{ItemId, RecordId};
+use crate::entry::{Cause, MessageMark, Written};
+use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::Row;
-use crate::lifecycle::effect::Effect;
+use crate::lifecycle::effect::{Effect, Scope};
 use crate::lifecycle::event::Event;
 use crate::request::{Create, EFFECTS_MAX, EffectMove, Effects, NewMessage, NewRecord};
-use crate::word::Label;
 
 /// How given effects stand to the row's Effect column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
     /// A commit or a move: what the row does not list, and the caller could not do directly, is refused.
     MustBeListed,
-    /// A failure or a cancel: which row is taken was not known, so what the row does not list is left out.
-    Offered,
-    /// A system row: as offered, and everything the row lists must be there.
+    /// An end that is not a commit: which row it takes was not known when the request was made, so what the row does not
+    /// list is left out; but what it lists by name must be there, for nobody comes back to write the rest.
     MustBeGiven,
 }
 
+/// Effects on their way into a row.
+pub(super) struct Wanted<'a> {
+    pub item: &'a Item,
+    pub row: &'a Row,
+    pub actor: &'a Actor,
+    pub effects: &'a Effects,
+    pub rule: Rule,
+}
+
+/// Who writes an effect, if it may be written at all.
+enum Standing {
+    AsSystem,
+    AsCaller,
+    LeftOut,
+}
+
+/// Effects that may be written, and how.
+#[derive(Default)]
 pub(super) struct Prepared {
     records: Vec<NewRecord>,
     creates: Vec<(Create, Plan, Actor)>,
@@ -42,74 +59,51 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub fn new(
-        draft: &Draft,
-        item: &Item,
-        row: &Row,
-        actor: &Actor,
-        effects: &Effects,
-        rule: Rule,
-        draw: &mut Draw,
-    ) -> Result<Prepared, Answer> {
-        if effects.len() > EFFECTS_MAX {
+    pub fn new(draft: &Draft, wanted: Wanted, draw: &mut Draw) -> Result<Prepared, Answer> {
+        if wanted.effects.len() > EFFECTS_MAX {
             return Err(Answer::Invalid(Problem::invalid(format!(
                 "a row writes at most {EFFECTS_MAX} effects"
             ))));
         }
-        let mut listed: Vec<Effect> = row.effects.clone();
-        let mut prepared =
-            Prepared { records: Vec::new(), creates: Vec::new(), moves: Vec::new(), messages: Vec::new() };
-        prepared.add_moves(draft, item, actor, effects, rule, &mut listed)?;
-        prepared.add_older(draft, item, row);
-        prepared.add_records(draft, item, row, effects, rule, &listed)?;
-        prepared.add_creates(draft, item, actor, effects, rule, &listed, draw)?;
-        prepared.add_messages(item, row, effects, rule, &listed)?;
-        if rule == Rule::MustBeGiven {
-            prepared.check_given(draft, item, row)?;
+        let mut prepared = Prepared::default();
+        let listed = prepared.add_moves(draft, &wanted)?;
+        prepared.add_older(draft, &wanted);
+        prepared.add_records(draft, &wanted, &listed)?;
+        prepared.add_creates(draft, &wanted, &listed, draw)?;
+        prepared.add_messages(&wanted, &listed)?;
+        match wanted.rule {
+            Rule::MustBeListed => Ok(prepared),
+            Rule::MustBeGiven => wanted.check_given(draft).map(|()| prepared),
         }
-        Ok(prepared)
     }
 
-    /// Moves act as the engine where the row lists them, and as the caller where the caller could make them directly.
-    /// What a moved row lists may be written too: the gate that sends a ticket back may create its next event.
-    fn add_moves(
-        &mut self,
-        draft: &Draft,
-        item: &Item,
-        actor: &Actor,
-        effects: &Effects,
-        rule: Rule,
-        listed: &mut Vec<Effect>,
-    ) -> Result<(), Answer> {
-        for step in &effects.moves {
-            let target = target(draft, item, step.item)?;
+    /// Answers what may be written beside the moves: what the row lists, and what a moved row lists too (the gate that
+    /// sends a ticket back may create its next event).
+    fn add_moves(&mut self, draft: &Draft, wanted: &Wanted) -> Result<Vec<Effect>, Answer> {
+        let mut listed = wanted.row.effects.clone();
+        for step in &wanted.effects.moves {
+            let target = target(draft, wanted.item, step.item)?;
             let event = Event::Plain(step.event.clone());
-            let is_listed = listed.iter().any(|effect| match effect {
-                Effect::Move(kind, events) => *kind == target.table.kind && events.contains(&step.event),
-                _ => false,
-            });
-            let acting = match (is_listed, rule) {
-                (true, _) => system(),
-                (false, Rule::Offered | Rule::MustBeGiven) => continue,
-                (false, Rule::MustBeListed) if target.table.roles_of(&event).allow(actor.role) => {
-                    actor.clone()
-                }
-                (false, Rule::MustBeListed) => {
-                    return Err(not_listed(item, &format!("move {} {event}", target.table.kind)));
-                }
-            };
+            let is_listed = wanted.row.effects.iter().any(|effect| lists_move(effect, target, step));
+            let direct = target.table.roles_of(&event).allow(wanted.actor.role);
+            let acting =
+                match wanted.standing(is_listed, direct, || format!("move {} {event}", target.table.kind))? {
+                    Standing::AsSystem => system(),
+                    Standing::AsCaller => wanted.actor.clone(),
+                    Standing::LeftOut => continue,
+                };
             let case = Case { reason: step.reason.as_deref(), ..Case::of(&acting) };
-            let chosen = choose(draft, target, &event, &case)?;
-            listed.extend(chosen.row.effects.iter().cloned());
+            listed.extend(choose(draft, target, &event, &case)?.row.effects.iter().cloned());
             self.moves.push((step.clone(), acting));
         }
-        Ok(())
+        Ok(listed)
     }
 
     /// `move older …`: the item of this key that succeeded before.
-    fn add_older(&mut self, draft: &Draft, item: &Item, row: &Row) {
+    fn add_older(&mut self, draft: &Draft, wanted: &Wanted) {
+        let item = wanted.item;
         let older = draft.lane_of(item).and_then(|(_, lane)| lane.latest).filter(|older| *older != item.id);
-        for effect in &row.effects {
+        for effect in &wanted.row.effects {
             if let (Effect::MoveOlder(event), Some(older)) = (effect, older) {
                 let reason = Some(format!("superseded by {}", item.id));
                 self.moves.push((EffectMove { item: older, event: event.clone(), reason }, system()));
@@ -117,25 +111,15 @@ impl Prepared {
         }
     }
 
-    fn add_records(
-        &mut self,
-        draft: &Draft,
-        item: &Item,
-        row: &Row,
-        effects: &Effects,
-        rule: Rule,
-        listed: &[Effect],
-    ) -> Result<(), Answer> {
+    fn add_records(&mut self, draft: &Draft, wanted: &Wanted, listed: &[Effect]) -> Result<(), Answer> {
+        let (item, row) = (wanted.item, wanted.row);
         let mut given: Vec<NewRecord> = Vec::new();
-        for record in &effects.records {
+        for record in &wanted.effects.records {
             let is_listed =
                 listed.iter().any(|e| matches!(e, Effect::Record(scope) if scope.covers(&record.label)));
-            match (is_listed, rule) {
-                (true, _) => given.push(record.clone()),
-                (false, Rule::Offered | Rule::MustBeGiven) => {}
-                (false, Rule::MustBeListed) => {
-                    return Err(not_listed(item, &format!("record {}", record.label)));
-                }
+            match wanted.standing(is_listed, false, || format!("record {}", record.label))? {
+                Standing::AsSystem | Standing::AsCaller => given.push(record.clone()),
+                Standing::LeftOut => {}
             }
         }
         if row.effects.contains(&Effect::CloseSteps) {
@@ -145,32 +129,27 @@ impl Prepared {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn add_creates(
         &mut self,
         draft: &Draft,
-        item: &Item,
-        actor: &Actor,
-        effects: &Effects,
-        rule: Rule,
+        wanted: &Wanted,
         listed: &[Effect],
         draw: &mut Draw,
     ) -> Result<(), Answer> {
         let tables = &draft.world().tables;
         let mut names = BTreeSet::new();
-        for create in &effects.creates {
+        for create in &wanted.effects.creates {
             let is_listed =
                 listed.iter().any(|e| matches!(e, Effect::Create(scope) if scope.covers(&create.kind)));
-            let direct = may_create(tables, &create.kind, actor.role);
-            let as_system = may_create(tables, &create.kind, Role::System);
-            let acting = match (is_listed, rule) {
-                (true, _) if direct && !as_system => actor.clone(),
-                (true, _) => system(),
-                (false, Rule::Offered | Rule::MustBeGiven) => continue,
-                (false, Rule::MustBeListed) if direct => actor.clone(),
-                (false, Rule::MustBeListed) => {
-                    return Err(not_listed(item, &format!("create {}", create.kind)));
+            let direct = may_create(tables, &create.kind, wanted.actor.role);
+            let acting = match wanted.standing(is_listed, direct, || format!("create {}", create.kind))? {
+                // Listed, but the kind's own table knows no create by the engine: whoever commits creates it.
+                Standing::AsSystem if direct && !may_create(tables, &create.kind, Role::System) => {
+                    wanted.actor.clone()
                 }
+                Standing::AsSystem => system(),
+                Standing::AsCaller => wanted.actor.clone(),
+                Standing::LeftOut => continue,
             };
             if create.take.is_some() {
                 return Err(Answer::Invalid(Problem::invalid("an effect creates, it does not lease")));
@@ -178,50 +157,19 @@ impl Prepared {
             if create.name.clone().is_some_and(|name| !names.insert((create.kind.clone(), name))) {
                 return Err(Answer::Invalid(Problem::invalid("two effects create under one name")));
             }
-            let plan = create.plan(draft, &item.store, &acting, draw)?;
+            let plan = create.plan(draft, &wanted.item.store, &acting, draw)?;
             self.creates.push((create.clone(), plan, acting));
         }
         Ok(())
     }
 
-    fn add_messages(
-        &mut self,
-        item: &Item,
-        _row: &Row,
-        effects: &Effects,
-        rule: Rule,
-        listed: &[Effect],
-    ) -> Result<(), Answer> {
-        for message in &effects.messages {
+    fn add_messages(&mut self, wanted: &Wanted, listed: &[Effect]) -> Result<(), Answer> {
+        for message in &wanted.effects.messages {
             let is_listed =
                 listed.iter().any(|e| matches!(e, Effect::Message(scope) if scope.covers(&message.label)));
-            match (is_listed, rule) {
-                (true, _) => self.messages.push(message.clone()),
-                (false, Rule::Offered | Rule::MustBeGiven) => {}
-                (false, Rule::MustBeListed) => {
-                    return Err(not_listed(item, &format!("message {}", message.label)));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Nobody asked for a system row, so nobody is there to notice that half of it is missing.
-    fn check_given(&self, draft: &Draft, item: &Item, row: &Row) -> Result<(), Answer> {
-        for effect in &row.effects {
-            let given = match effect {
-                Effect::Record(scope) => self.records.iter().any(|record| scope.covers(&record.label)),
-                Effect::Create(scope) => self.creates.iter().any(|(create, _, _)| scope.covers(&create.kind)),
-                Effect::Move(kind, events) => self.moves.iter().any(|(step, _)| {
-                    draft.item(step.item).is_some_and(|t| t.table.kind == *kind)
-                        && events.contains(&step.event)
-                }),
-                Effect::Message(scope) => self.messages.iter().any(|message| scope.covers(&message.label)),
-                Effect::MoveOlder(_) | Effect::CloseSteps | Effect::LapseHeld => true,
-            };
-            if !given {
-                let detail = format!("this row must also write: {effect}");
-                return Err(refuse(item, &row.event, Code::TransitionRefused, detail));
+            match wanted.standing(is_listed, false, || format!("message {}", message.label))? {
+                Standing::AsSystem | Standing::AsCaller => self.messages.push(message.clone()),
+                Standing::LeftOut => {}
             }
         }
         Ok(())
@@ -240,29 +188,80 @@ impl Prepared {
     }
 
     pub fn bodies(&self) -> Vec<Body> {
-        self.records.iter().map(|record| record.body.clone()).collect()
+        bodies(&self.records)
     }
 
     /// Writes the other items' entries and the messages. The entry of `item` itself has been written.
     pub fn perform(self, draft: &mut Draft, item: ItemId, committer: &Actor) -> Result<(), Answer> {
         let store = draft.item(item).expect("it was just written").store.clone();
         draft.send(item, &self.messages);
-        draft.cause = Some(Cause { actor: committer.clone(), item });
+        let outer = draft.cause.replace(Cause { actor: committer.clone(), item });
         for (step, actor) in self.moves {
-            by_effect(draft, &actor, step.item, &step.event, step.reason)?;
+            by_effect(draft, &actor, step)?;
         }
         for (create, plan, actor) in self.creates {
             if let Plan::New { birth, .. } = &plan
                 && create.folds_now(draft, &store, birth)
             {
-                return Err(Answer::Invalid(Problem::invalid(
-                    "two effects create on one key that coalesces",
-                )));
+                let detail = "two effects create on one key that coalesces";
+                return Err(Answer::Invalid(Problem::invalid(detail)));
             }
             create.perform(draft, &store, &actor, plan)?;
         }
-        draft.cause = None;
+        draft.cause = outer;
         Ok(())
+    }
+}
+
+impl Wanted<'_> {
+    /// Listed: it is the row's work and the engine writes it. Else the caller may where it could directly.
+    fn standing(
+        &self,
+        is_listed: bool,
+        direct: bool,
+        what: impl Fn() -> alloc::string::String,
+    ) -> Result<Standing, Answer> {
+        match (is_listed, self.rule) {
+            (true, _) => Ok(Standing::AsSystem),
+            (false, Rule::MustBeGiven) => Ok(Standing::LeftOut),
+            (false, Rule::MustBeListed) if direct => Ok(Standing::AsCaller),
+            (false, Rule::MustBeListed) => {
+                let kind = &self.item.table.kind;
+                let detail = format!("`{}` is not in this row's Effect column in {kind}", what());
+                Err(Answer::Invalid(Problem::new(Code::Forbidden, detail)))
+            }
+        }
+    }
+
+    fn check_given(&self, draft: &Draft) -> Result<(), Answer> {
+        for effect in &self.row.effects {
+            let given = match effect {
+                Effect::Record(Scope::Only(label)) => self.effects.records.iter().any(|r| r.label == *label),
+                Effect::Create(Scope::Only(kind)) => self.effects.creates.iter().any(|c| c.kind == *kind),
+                Effect::Message(Scope::Only(label)) => {
+                    self.effects.messages.iter().any(|m| m.label == *label)
+                }
+                Effect::Move(..) => {
+                    self.effects.moves.iter().any(|step| {
+                        draft.item(step.item).is_some_and(|target| lists_move(effect, target, step))
+                    })
+                }
+                Effect::Record(Scope::Any) | Effect::Create(Scope::Any) | Effect::Message(Scope::Any) => true,
+                Effect::MoveOlder(_) | Effect::CloseSteps | Effect::LapseHeld => true,
+            };
+            if !given {
+                let detail = format!("this row must also write: {effect}");
+                return Err(refuse(self.item, &self.row.event, Code::TransitionRefused, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lists_move(effect: &Effect, target: &Item, step: &EffectMove) -> bool {
+    match effect {
+        Effect::Move(kind, events) => *kind == target.table.kind && events.contains(&step.event),
+        _ => false,
     }
 }
 
@@ -275,54 +274,7 @@ fn target<'d>(draft: &'d Draft, item: &Item, id: ItemId) -> Result<&'d Item, Ans
     Ok(target)
 }
 
-fn system() -> Actor {
+/// The engine, as the writer of what a table lists.
+pub(super) fn system() -> Actor {
     Actor::new(Role::System, "engine".parse().expect("a valid id"))
-}
-
-fn not_listed(item: &Item, what: &str) -> Answer {
-    let detail = format!("`{what}` is not in this row's Effect column in {}", item.table.kind);
-    Answer::Invalid(Problem::new(Code::Forbidden, detail))
-}
-
-fn closing_record(item: &Item, step: &Label, event: &Event) -> NewRecord {
-    let text = format!(r#"{{"error_code":"{event}","status":"failed","step":"{step}"}}"#);
-    NewRecord {
-        label: "step".parse().expect("a valid label"),
-        name: format!("{step}/{}/closed", item.fence).parse().expect("a valid name"),
-        body: Body::json(text.into_bytes()).expect("this is JSON"),
-    }
-}
-
-/// The records that are not there yet. The same content again is a no-op; other content under the same name is refused.
-pub(super) fn new_records(
-    draft: &Draft,
-    item: ItemId,
-    records: &[NewRecord],
-) -> Result<Vec<NewRecord>, Answer> {
-    let mut seen = BTreeSet::new();
-    let mut new = Vec::new();
-    for record in records {
-        let id = RecordId::of(item, &record.label, &record.name);
-        let twice = |what: &str| {
-            Answer::Invalid(Problem::invalid(format!("record {} `{}` {what}", record.label, record.name)))
-        };
-        if !seen.insert(id) {
-            return Err(twice("is given twice"));
-        }
-        match draft.record(id) {
-            None => new.push(record.clone()),
-            Some(kept) if kept.hash == record.body.hash() => {}
-            Some(_) => return Err(twice("is there already with other content; records are append-only")),
-        }
-    }
-    Ok(new)
-}
-
-pub(super) fn marks(records: &[NewRecord]) -> Vec<RecordMark> {
-    let mark = |record: &NewRecord| RecordMark {
-        label: record.label.clone(),
-        name: record.name.clone(),
-        sha256: record.body.hash(),
-    };
-    records.iter().map(mark).collect()
 }

@@ -5,9 +5,9 @@ use alloc::string::ToString;
 use core::time::Duration;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::effects::{Prepared, Rule};
+use super::effects::{Prepared, Rule, Wanted, system};
 use super::guards::{Case, Chosen, choose, refuse};
-use crate::actor::{Actor, Role};
+use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::code::Code;
 use crate::draw::Draw;
@@ -44,8 +44,8 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
     };
     let case = Case { reason, permanent: ending.permanent, attests: ending.attests, ..Case::of(actor) };
     let Chosen { row, to: state } = choose(draft, item, &event, &case)?;
-    let rule = if actor.role == Role::System { Rule::MustBeGiven } else { Rule::Offered };
-    let effects = Prepared::new(draft, item, row, actor, ending.offers, rule, draw)?;
+    let offers = Wanted { item, row, actor, effects: ending.offers, rule: Rule::MustBeGiven };
+    let effects = Prepared::new(draft, offers, draw)?;
     let facts = match asked.is_some() {
         true => Facts::Cancel(Cancelled {
             asked: false,
@@ -87,7 +87,7 @@ fn wait(item: &Item, ending: &Ending, draw: &mut Draw) -> Option<Duration> {
 pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
     let Some(item) = draft.item(id).cloned() else { return };
     let Some(event) = item.due(draft.now()).filter(|event| *event != Event::Finish) else { return };
-    let system = Actor::new(Role::System, "engine".parse().expect("a valid id"));
+    let system = system();
     let ending = Ending {
         event,
         actor: &system,

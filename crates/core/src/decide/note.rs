@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
-use super::effects::{marks, new_records};
+use super::records::{bodies, marks, new_records};
 use super::{Decided, find};
 use crate::answer::Answer;
 use crate::code::Problem;
@@ -33,8 +33,7 @@ impl Note {
             return Ok(Answer::Same(Box::new(item)));
         }
         let facts = Facts::Note(Noted { folded: None, records: marks(&records) });
-        let bodies = records.iter().map(|record| record.body.clone()).collect();
-        draft.annotate(item.id, &request.actor, Event::Note, facts, bodies);
+        draft.annotate(item.id, &request.actor, Event::Note, facts, bodies(&records));
         Ok(draft.done(item.id))
     }
 }

@@ -4,11 +4,12 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::effects::{Prepared, Rule};
+use super::effects::{Prepared, Rule, Wanted};
 use super::guards::{Case, Chosen, choose, judge_role, open_blockers, refuse};
-use super::{Decided, check_reason, find};
+use super::{Decided, check_reason, digest, find};
 use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::body::Body;
@@ -20,7 +21,7 @@ use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
-use crate::request::{Effects, Request};
+use crate::request::{EffectMove, Effects, Request};
 use crate::time::Time;
 use crate::word::EventName;
 
@@ -57,7 +58,8 @@ impl Move {
         let event = Event::Plain(self.event.clone());
         judge_role(&item.table, &event, &request.actor)?;
         check_reason(self.reason.as_deref())?;
-        let digest = request.digest();
+        let about: [&dyn Debug; 4] = [&self.item, &self.expected_version, &self.reason, &self.run_at];
+        let digest = digest(request, &event, &about, &self.effects);
         if item.request == Some(digest) {
             return Ok(Answer::Same(Box::new(item)));
         }
@@ -78,8 +80,9 @@ impl Move {
         if row.is_no_op() {
             return Ok(Answer::Same(Box::new(item)));
         }
-        let effects =
-            Prepared::new(draft, &item, row, &request.actor, &self.effects, Rule::MustBeListed, draw)?;
+        let actor = &request.actor;
+        let wanted = Wanted { item: &item, row, actor, effects: &self.effects, rule: Rule::MustBeListed };
+        let effects = Prepared::new(draft, wanted, draw)?;
         let facts = Moved {
             reason: self.reason.clone(),
             request: Some(digest),
@@ -123,21 +126,20 @@ pub(super) fn step(
     Ok(())
 }
 
-/// A move that another item's commit or move makes.
-pub(super) fn by_effect(
-    draft: &mut Draft,
-    actor: &Actor,
-    id: ItemId,
-    event: &EventName,
-    reason: Option<String>,
-) -> Result<(), Answer> {
-    let item = draft.item(id).expect("the target of an effect was found when it was prepared").clone();
-    let event = Event::Plain(event.clone());
-    let case = Case { reason: reason.as_deref(), ..Case::of(actor) };
-    let chosen = choose(draft, &item, &event, &case)?;
+/// A move that another item's commit or move makes. What the row writes by itself is written here too.
+pub(super) fn by_effect(draft: &mut Draft, actor: &Actor, effect: EffectMove) -> Result<(), Answer> {
+    let item =
+        draft.item(effect.item).expect("the target of an effect was found when it was prepared").clone();
+    let case = Case { reason: effect.reason.as_deref(), ..Case::of(actor) };
+    let chosen = choose(draft, &item, &Event::Plain(effect.event), &case)?;
     if chosen.row.is_no_op() {
         return Ok(());
     }
-    let facts = Moved { reason: reason.clone(), ..Moved::default() };
-    step(draft, &item, chosen, actor, facts, Vec::new())
+    let none = Effects::default();
+    let wanted = Wanted { item: &item, row: chosen.row, actor, effects: &none, rule: Rule::MustBeListed };
+    // Nothing is created here, so nothing is drawn.
+    let effects = Prepared::new(draft, wanted, &mut Draw::new(0))?;
+    let facts = Moved { reason: effect.reason.clone(), written: effects.written(), ..Moved::default() };
+    step(draft, &item, chosen, actor, facts, effects.bodies())?;
+    effects.perform(draft, item.id, actor)
 }

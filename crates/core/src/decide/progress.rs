@@ -5,8 +5,8 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
-use super::effects::{marks, new_records};
 use super::guards::{judge_role, refuse};
+use super::records::{bodies, marks, new_records};
 use super::{Decided, find, held};
 use crate::answer::Answer;
 use crate::code::{Code, Problem};
@@ -52,8 +52,8 @@ impl Progress {
         }
         let progressed =
             Progressed { closes: self.closes.clone(), opens: self.opens.clone(), records: marks(&records) };
-        let bodies = records.iter().map(|record| record.body.clone()).collect();
-        draft.annotate(item.id, &request.actor, Event::Progress, Facts::Progress(progressed), bodies);
+        let facts = Facts::Progress(progressed);
+        draft.annotate(item.id, &request.actor, Event::Progress, facts, bodies(&records));
         Ok(draft.done(item.id))
     }
 }

@@ -12,7 +12,7 @@ use crate::actor::Actor;
 use crate::answer::{Answer, Granted};
 use crate::code::{Code, Problem};
 use crate::entry::{Facts, Grant};
-use crate::execution::Status;
+use crate::execution::{Lease, Status};
 use crate::id::ItemId;
 use crate::item::{Item, Slot};
 use crate::lifecycle::Phase;
@@ -43,6 +43,10 @@ pub struct Terms {
 }
 
 impl Terms {
+    fn case<'a>(&'a self, actor: &'a Actor) -> Case<'a> {
+        Case { attests: &self.attests, session: self.session, ..Case::of(actor) }
+    }
+
     pub(super) fn length(&self, settings: &Settings) -> Result<Duration, Answer> {
         let asked = self.lease.unwrap_or(settings.lease);
         if (LEASE_MIN..=settings.lease_max).contains(&asked) {
@@ -57,46 +61,36 @@ impl Take {
     pub(super) fn decide(&self, draft: &mut Draft, request: &Request) -> Decided {
         let item = find(draft, request, self.item)?;
         judge_role(&item.table, &Event::Lease, &request.actor)?;
-        let grant = match &item.lease {
-            Some(lease) if item.due(draft.now()).is_none() => {
-                let again = self.terms.request.is_some() && lease.request == self.terms.request;
-                let same_owner = lease.owner == request.actor.owner();
-                let own_row = may_take_over(&item) && lease.owner.id == request.actor.id;
-                match (same_owner, again || own_row) {
-                    // Repeating a take that took effect: the same lease.
-                    (true, true) => return Ok(Answer::Leased(alloc::vec![granted(&item)])),
-                    // Its owner comes back in another incarnation, and the table lets it go on.
-                    (false, _) if own_row && lease.status() != Status::Committed => {
-                        grant(draft, &request.actor, item.id, &self.terms)?
-                    }
-                    _ => {
-                        return Err(Answer::Held {
-                            item: item.id,
-                            owner: lease.owner.clone(),
-                            until: lease.expires,
-                        });
-                    }
-                }
-            }
-            Some(_) => {
-                end::lapse(draft, item.id);
-                if let Some(lease) = draft
-                    .item(item.id)
-                    .and_then(|item| item.lease.as_ref())
-                    .filter(|_| item.committed.is_none())
-                {
-                    return Err(Answer::Held {
-                        item: item.id,
-                        owner: lease.owner.clone(),
-                        until: lease.expires,
-                    });
-                }
-                grant(draft, &request.actor, item.id, &self.terms)?
-            }
-            None => grant(draft, &request.actor, item.id, &self.terms)?,
-        };
-        Ok(Answer::Leased(alloc::vec![grant]))
+        let Some(lease) = &item.lease else { return self.grant(draft, request) };
+        if item.due(draft.now()).is_some() {
+            end::lapse(draft, item.id);
+            let left =
+                draft.item(item.id).is_none_or(|item| item.lease.is_none() || item.committed.is_some());
+            return if left { self.grant(draft, request) } else { Err(held_by_another(&item, lease)) };
+        }
+        let same_owner = lease.owner == request.actor.owner();
+        if same_owner && self.terms.request.is_some() && lease.request == self.terms.request {
+            return Ok(Answer::Leased(alloc::vec![granted(&item)]));
+        }
+        // Some tables let an owner take again what it holds; from another incarnation of itself it takes it over.
+        if !may_take_over(&item) || lease.owner.id != request.actor.id || lease.status() == Status::Committed
+        {
+            return Err(held_by_another(&item, lease));
+        }
+        if same_owner {
+            choose(draft, &item, &Event::Lease, &self.terms.case(&request.actor))?;
+            return Ok(Answer::Leased(alloc::vec![granted(&item)]));
+        }
+        self.grant(draft, request)
     }
+
+    fn grant(&self, draft: &mut Draft, request: &Request) -> Decided {
+        grant(draft, &request.actor, self.item, &self.terms).map(|grant| Answer::Leased(alloc::vec![grant]))
+    }
+}
+
+fn held_by_another(item: &Item, lease: &Lease) -> Answer {
+    Answer::Held { item: item.id, owner: lease.owner.clone(), until: lease.expires }
 }
 
 /// Leases an item to the actor, or says why not. Writes nothing unless it succeeds.
@@ -114,8 +108,7 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
         let detail = format!("it is not due before {}", item.run_at);
         return Err(refuse(&item, &Event::Lease, Code::TransitionRefused, detail));
     }
-    let case = Case { attests: &terms.attests, session: terms.session, ..Case::of(actor) };
-    let Chosen { row, to: state } = choose(draft, &item, &Event::Lease, &case)?;
+    let Chosen { row, to: state } = choose(draft, &item, &Event::Lease, &terms.case(actor))?;
     let facts = Grant { request: terms.request.clone(), session: terms.session, started: terms.start };
     let line = Line {
         action: Event::Lease,
