@@ -5,6 +5,8 @@
 //!
 //! This file declares what a table *is*; it evaluates nothing. Guards are judged in `decide`, against a world.
 
+// A layout is arithmetic over its own vectors; an index out of range there is a bug in a picture, not in a promise.
+#[allow(clippy::indexing_slicing)]
 pub mod diagram;
 pub mod effect;
 pub mod event;
