@@ -75,15 +75,14 @@ impl FromStr for Hash {
 }
 
 impl Serialize for Hash {
+    /// Written for every entry, so without the formatting machinery.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            for nibble in [byte >> 4, byte & 15] {
-                text.push(char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?')));
-            }
+        let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
         }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(core::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

@@ -45,11 +45,49 @@ fn micros_of(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }
 
+impl Time {
+    /// `2026-11-15T20:25:00.000001Z`. Written for every entry, so without a calendar library: the days are counted in
+    /// eras of 400 years that begin on the first of March, which puts the leap day at the end of a year.
+    fn text(self) -> Option<[u8; 27]> {
+        let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let shifted = days + 719_468;
+        let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted_month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        if !(0..=9999).contains(&year) {
+            return None;
+        }
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        let fields = [
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, second / 3_600),
+            (14..16, second / 60 % 60),
+            (17..19, second % 60),
+            (20..26, micros),
+        ];
+        for (place, mut number) in fields {
+            for digit in text.get_mut(place)?.iter_mut().rev() {
+                *digit = b'0' + u8::try_from(number % 10).ok()?;
+                number /= 10;
+            }
+        }
+        Some(text)
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_microsecond(self.0) {
-            Ok(moment) => write!(f, "{moment:.6}"),
-            Err(_) => write!(f, "{}us", self.0),
+        match self.text() {
+            Some(text) => f.pad(core::str::from_utf8(&text).unwrap_or_default()),
+            None => write!(f, "{}us", self.0),
         }
     }
 }
@@ -75,7 +113,10 @@ impl FromStr for Time {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self.text() {
+            Some(text) => serializer.serialize_str(core::str::from_utf8(&text).unwrap_or_default()),
+            None => serializer.collect_str(self),
+        }
     }
 }
 
@@ -101,6 +142,18 @@ mod tests {
         assert_eq!(time.to_string(), "2026-11-15T20:25:00.000001Z");
         assert_eq!(time.to_string().parse(), Ok(time));
         assert_eq!(Time::from_micros(0).to_string(), "1970-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn a_time_is_shown_as_a_calendar_library_shows_it() {
+        // Steps that are no multiple of a day walk through every month, leap day and century from 1600 to 2800.
+        let (from, to) = (-11_676_096_000_i64, 26_192_246_400_i64);
+        for second in (from..to).step_by(999_983) {
+            let micros = second * 1_000_000 + second.rem_euclid(1_000_000);
+            let expected = alloc::format!("{:.6}", jiff::Timestamp::from_microsecond(micros).unwrap());
+            assert_eq!(Time::from_micros(micros).to_string(), expected);
+        }
+        assert_eq!(Time::from_micros(i64::MAX).to_string(), "9223372036854775807us");
     }
 
     #[test]
