@@ -1,2 +1,34 @@
-//! The program `tenure`.
-fn main() {}
+//! The program `tenure`: reads the command line, runs one command, and ends with its exit code.
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | refused: what was asked for is not so, or not allowed |
+//! | 2 | could not: a file, a disk or a network did not play along |
+//! | 64 | usage: the command line itself was wrong |
+//!
+//! They are decided in `outcome.rs` and in `cli.rs`, and nowhere else.
+
+mod cli;
+mod commands;
+mod outcome;
+mod output;
+mod source;
+
+use std::process::ExitCode;
+
+use outcome::Outcome;
+use output::Output;
+
+fn main() -> ExitCode {
+    let command = match cli::read() {
+        Ok(command) => command,
+        Err(exit_code) => return exit_code,
+    };
+    let mut output = Output::standard();
+    let outcome = commands::run(command, &mut output).unwrap_or_else(|error| {
+        output.complain(&error);
+        Outcome::from(&error)
+    });
+    outcome.exit_code()
+}

@@ -28,6 +28,8 @@ use super::Table;
 use crate::word::Kind;
 use markdown::{Document, Section};
 
+pub use words::nearest;
+
 /// A table of 256 rows with prose is a fifth of this; more is not a document that anyone reads.
 pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
 /// Four rows a state at the greatest number of states.

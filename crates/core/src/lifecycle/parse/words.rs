@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use super::Faults;
 use super::markdown::{Grid, Line, Section};
 
-/// The known word nearest to this one, if one is near: letter case apart, or at most two letters wrong.
-pub(super) fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+/// The known word nearest to this one, if one is near: letter case apart, or at most two slips away.
+pub fn nearest<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let near = |known: &'w str| {
         if known.eq_ignore_ascii_case(word) {
             return Some((0, known));
         }
-        // In a short word two letters are most of it.
+        // In a short word two slips are most of it.
         let most = if known.len() <= 4 { 1 } else { 2 };
         let distance = distance(&word.to_lowercase(), &known.to_lowercase());
         (distance <= most).then_some((distance, known))
@@ -30,24 +30,32 @@ pub(super) fn instead<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) 
     }
 }
 
-/// How many letters must be added, removed or replaced to turn one word into the other (Levenshtein).
+/// How many slips turn one word into the other: a letter added, left out or mistaken, or two neighbours swapped
+/// (optimal string alignment).
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     // Words of very different length are never near; this also bounds the work for a cell full of prose.
     if one.chars().count().abs_diff(other.len()) > 2 {
         return usize::MAX;
     }
+    let mut before: Option<(char, Vec<usize>)> = None;
     let mut previous: Vec<usize> = (0..=other.len()).collect();
     for (row, left) in one.chars().enumerate() {
         let mut current = Vec::from([row + 1]);
         let mut beside = row + 1;
-        for (right, above) in other.iter().zip(previous.windows(2)) {
+        for (column, (right, above)) in other.iter().zip(previous.windows(2)).enumerate() {
             let [diagonal, above] = above else { break };
             let replaced = diagonal + usize::from(left != *right);
             beside = replaced.min(above + 1).min(beside + 1);
+            let right_before = column.checked_sub(1).and_then(|column| Some((column, *other.get(column)?)));
+            if let (Some((left_before, costs)), Some((column, right_before))) = (&before, right_before)
+                && (*left_before, left) == (*right, right_before)
+            {
+                beside = beside.min(costs.get(column).map_or(usize::MAX, |cost| cost + 1));
+            }
             current.push(beside);
         }
-        previous = current;
+        before = Some((left, core::mem::replace(&mut previous, current)));
     }
     previous.last().copied().unwrap_or(usize::MAX)
 }
@@ -136,5 +144,16 @@ mod tests {
         assert_eq!(nearest("GONG", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(distance("kitten", "sittin"), 2);
+    }
+
+    #[test]
+    fn swapped_neighbours_are_one_slip() {
+        assert_eq!(nearest("jbo", ["job", "run"]), Some("job"));
+        assert_eq!(nearest("DOEN", ["DONE"]), Some("DONE"));
+        for (one, other, slips) in
+            [("jbo", "job", 1), ("ab", "ba", 1), ("abcd", "badc", 2), ("abc", "cab", 2)]
+        {
+            assert_eq!(distance(one, other), slips, "{one} {other}");
+        }
     }
 }

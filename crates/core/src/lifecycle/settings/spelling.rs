@@ -245,6 +245,12 @@ impl Settings {
         Ok(setting.name)
     }
 
+    /// Every setting in force, defaults too: the name and the value as a Settings table would have them.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let shown = SETTINGS.iter().map(|setting| (setting.name, (setting.show)(self)));
+        shown.filter(|(_, value)| !value.is_empty())
+    }
+
     /// What differs from the default, a line each: the name and the value as a Settings table would have them.
     pub fn canonical(&self) -> String {
         let default = Settings::default();

@@ -1,0 +1,122 @@
+//! The command line: every command, argument and help text, and what a wrong one ends with.
+
+use std::process::ExitCode;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use tenure_core::lifecycle::diagram::Format;
+
+use crate::outcome::USAGE;
+
+/// Tenure is a durable work engine: one owner at a time, one committed effect ever.
+/// What may happen to work stands in Markdown tables that people read and it runs.
+#[derive(Parser, Debug)]
+#[command(
+    name = "tenure",
+    version,
+    verbatim_doc_comment,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+#[command(after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Begin with `tenure lifecycle list`, take one as a template with
+`tenure lifecycle show job`, and prove your own with `tenure check FILE`.
+
+Exit codes: 0 done, 1 refused, 2 could not, 64 wrong usage.";
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Check(Check),
+    /// List, show and draw lifecycles
+    #[command(subcommand, arg_required_else_help = true)]
+    Lifecycle(Lifecycle),
+}
+
+/// Read lifecycle files and explore everything that can happen to their items
+///
+/// A fault is told as FILE:LINE: WHAT. Exploring runs every order of events that workers, crashes, expiry and repeated
+/// requests can produce; a promise that breaks is told with the shortest way to get there. Files that are given
+/// together may name each other's kinds, and those that ship with Tenure.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Lifecycle files; a folder stands for every .md file in it, `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Lifecycle {
+    /// List the lifecycles that ship with Tenure
+    List(List),
+    /// Print a lifecycle as it is written: a good template for your own
+    Show(Show),
+    /// Draw a lifecycle as a diagram
+    Draw(Draw),
+}
+
+#[derive(Args, Debug)]
+pub struct List {
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct Show {
+    /// The name of a shipped lifecycle, as in `job`, or the path of a file, as in ./expense.md; `-` is standard input
+    pub kind: String,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct Draw {
+    /// The name of a shipped lifecycle, as in `job`, or the path of a file, as in ./expense.md; `-` is standard input
+    pub kind: String,
+    /// mermaid is drawn by GitHub, dot by graphviz; svg is a picture: `tenure lifecycle draw job --format svg > job.svg`
+    #[arg(long, default_value = Format::Mermaid.as_str(), value_parser = format())]
+    pub format: Format,
+}
+
+/// What a command prints for.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Form {
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
+}
+
+/// Reads the command line. Help, the version and wrong usage are printed here and end with the exit code returned.
+pub fn read() -> Result<Command, ExitCode> {
+    Cli::try_parse().map(|cli| cli.command).map_err(|error| {
+        // Nobody is left to tell when this can not be printed.
+        let _ = error.print();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+            _ => ExitCode::from(USAGE),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_tree_of_commands_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

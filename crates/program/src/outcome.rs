@@ -1,0 +1,106 @@
+//! How a command ends: the outcomes with their exit codes, and the errors with what to do about them.
+
+use std::io;
+use std::process::ExitCode;
+
+use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
+
+/// How a command ended, mildest first: of several, the last counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Outcome {
+    Done,
+    /// The answer is no: something is not sound, not there or not allowed.
+    Refused,
+    /// There is no answer: the world did not play along.
+    CouldNot,
+}
+
+/// As in `sysexits.h`. Not 2, so that a script can tell a misspelt option from a disk that failed.
+pub const USAGE: u8 = 64;
+
+impl Outcome {
+    pub fn exit_code(self) -> ExitCode {
+        match self {
+            Outcome::Done => ExitCode::SUCCESS,
+            Outcome::Refused => ExitCode::from(1),
+            Outcome::CouldNot => ExitCode::from(2),
+        }
+    }
+}
+
+impl From<&Error> for Outcome {
+    fn from(error: &Error) -> Outcome {
+        match error {
+            Error::NoLifecycle { .. } | Error::Faulty { .. } => Outcome::Refused,
+            Error::Unreadable { .. }
+            | Error::TooLong { .. }
+            | Error::NotText { .. }
+            | Error::NothingInside { .. }
+            | Error::Output(_) => Outcome::CouldNot,
+        }
+    }
+}
+
+/// Why a command has no result. [`Error::what_to_do`] goes with each.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no lifecycle `{name}`{}", instead(.near))]
+    NoLifecycle { name: String, near: Option<String> },
+    #[error("{file}:{first}")]
+    Faulty { file: String, first: Fault, others: usize },
+    #[error("can not read {file}: {}", in_words(.why))]
+    Unreadable { file: String, why: io::Error, near: Option<String> },
+    #[error("can not read {file}: it has more than {SOURCE_BYTES_MAX} bytes")]
+    TooLong { file: String },
+    #[error("can not read {file}: it is not UTF-8 text")]
+    NotText { file: String },
+    #[error("{folder} has no file that ends with .md")]
+    NothingInside { folder: String },
+    #[error("can not write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Error {
+    /// The next step for whoever reads the error.
+    pub fn what_to_do(&self) -> String {
+        match self {
+            Error::NoLifecycle { .. } => {
+                "`tenure lifecycle list` shows those that there are; name a file of your own by its path, as in ./NAME.md"
+                    .into()
+            }
+            Error::Faulty { file, others: 0, .. } => format!("mend it, then run `tenure check {file}`"),
+            Error::Faulty { file, others, .. } => {
+                format!("it has {others} more; `tenure check {file}` tells them all")
+            }
+            Error::Unreadable { near: Some(kind), .. } => {
+                format!("a lifecycle `{kind}` ships with Tenure; `tenure lifecycle show {kind}` prints it")
+            }
+            Error::Unreadable { why, .. } => match why.kind() {
+                io::ErrorKind::NotFound => "look for a slip in the path; it begins at the current folder".into(),
+                io::ErrorKind::PermissionDenied => "ask its owner for the right to read it".into(),
+                io::ErrorKind::IsADirectory => {
+                    "name one file; of the commands only `tenure check` takes a whole folder".into()
+                }
+                _ => "try again, or copy the file elsewhere".into(),
+            },
+            Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
+            Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
+            Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
+            Error::Output(_) => "make room or choose another place, then run the command again".into(),
+        }
+    }
+}
+
+/// The usual reasons without the system's number for them.
+fn in_words(why: &io::Error) -> String {
+    match why.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "it is not yours to read".into(),
+        io::ErrorKind::IsADirectory => "it is a folder".into(),
+        _ => why.to_string(),
+    }
+}
+
+fn instead(near: &Option<String>) -> String {
+    near.as_ref().map_or(String::new(), |near| format!("; did you mean `{near}`?"))
+}

@@ -1,0 +1,148 @@
+//! What a command says: text with colours or JSON on standard output, complaints on standard error.
+//!
+//! Colours appear on a terminal only, and never with NO_COLOR. A reader that goes away (`| head -1`) is no error: the
+//! rest stays unsaid, and the exit code is the same as if it had been read.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use crate::outcome::Error;
+
+pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const STRONG: Style = Style::new().bold();
+pub const FAINT: Style = Style::new().dimmed();
+
+/// Where commands write.
+pub struct Output {
+    out: AutoStream<io::StdoutLock<'static>>,
+    /// The reader has gone away.
+    is_closed: bool,
+    /// How wide lines may be. None: nobody looks at a terminal.
+    columns: Option<u16>,
+}
+
+impl Output {
+    pub fn standard() -> Output {
+        let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        Output { out: AutoStream::auto(io::stdout().lock()), is_closed: false, columns }
+    }
+
+    /// Writes text as it is.
+    pub fn text(&mut self, text: &str) -> Result<(), Error> {
+        if self.is_closed {
+            return Ok(());
+        }
+        match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_closed = true,
+            written => written?,
+        }
+        Ok(())
+    }
+
+    pub fn line(&mut self, line: impl Display) -> Result<(), Error> {
+        self.text(&format!("{line}\n"))
+    }
+
+    /// One object on one line.
+    pub fn json(&mut self, object: &impl Serialize) -> Result<(), Error> {
+        let text = serde_json::to_string(object).map_err(io::Error::from)?;
+        self.line(text)
+    }
+
+    /// Columns under their headings; the last one wraps when a terminal is too narrow.
+    pub fn table<const N: usize>(
+        &mut self,
+        headings: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Result<(), Error> {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
+        if let Some(columns) = self.columns {
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+        }
+        if let Some(first) = table.column_mut(0) {
+            first.set_padding((0, 1));
+        }
+        self.line(table.trim_fmt())
+    }
+
+    /// Runs something that may take long. On a terminal a line says so meanwhile, and is gone afterwards.
+    pub fn meanwhile<T>(&mut self, line: &str, work: impl FnOnce() -> T) -> T {
+        let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()) else { return work() };
+        // A line that wraps could not be taken back.
+        let line: String = line.chars().take(usize::from(width.0.saturating_sub(1))).collect();
+        let blank = " ".repeat(line.chars().count());
+        let mut err = io::stderr().lock();
+        // A line that can not be shown is missed by nobody.
+        let _ = write!(err, "{line}").and_then(|()| err.flush());
+        let done = work();
+        let _ = write!(err, "\r{blank}\r").and_then(|()| err.flush());
+        done
+    }
+
+    /// Tells an error and what to do about it, on standard error.
+    pub fn complain(&mut self, error: &Error) {
+        let mut err = AutoStream::auto(io::stderr().lock());
+        // Nobody is left to tell when this can not be written.
+        let _ = writeln!(err, "{} {error}\n  {}", styled(BAD, "error:"), error.what_to_do());
+    }
+}
+
+/// The text in a style, for a stream that takes the style away again where nobody sees it.
+pub fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// `1 state`, `20,117 steps`.
+pub fn count(number: usize, one: &str) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{text} {one}{plural}")
+}
+
+/// `0.3 s`, and milliseconds where that would say nothing.
+pub fn seconds(span: Duration) -> String {
+    match span.as_millis() {
+        milliseconds @ 0..100 => format!("{milliseconds} ms"),
+        _ => format!("{:.1} s", span.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_words_agree() {
+        for (number, text) in [
+            (0, "0 steps"),
+            (1, "1 step"),
+            (999, "999 steps"),
+            (1_000, "1,000 steps"),
+            (1_234_567, "1,234,567 steps"),
+        ] {
+            assert_eq!(count(number, "step"), text);
+        }
+    }
+
+    #[test]
+    fn short_spans_are_told_in_milliseconds() {
+        for (milliseconds, text) in [(0, "0 ms"), (99, "99 ms"), (100, "0.1 s"), (2_340, "2.3 s")] {
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
+        }
+    }
+}
