@@ -122,7 +122,8 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             version: entry.version,
             updated: entry.at,
             head: entry.hash(),
-            request: None,
+            // What moves nothing leaves the last move the last: repeated after a note it is still a repeat.
+            request: before.request.filter(|_| to == before.state && entry.action != Event::Lease),
             state: to,
             ..before.clone()
         },

@@ -51,7 +51,8 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
             asked: false,
             on: Some(ending.event.clone()),
             reason: reason.map(ToString::to_string),
-            request: None,
+            // The request that asked for it has now taken effect; repeated, it is recognized.
+            request: item.request,
             written: effects.written(),
         }),
         false => {
