@@ -218,6 +218,8 @@ impl Next<'_> {
             Phase::Ready => {}
             Phase::Active if same_owner && entry.actor.owner() != self.holder()? => {
                 self.end(&Event::Lease, Step::Abort, Some("taken over by its own owner".to_string()))?;
+                // Who asked for it to stop asked for the work to stop, not one incarnation of its owner.
+                self.item.cancel = self.before.cancel.clone();
             }
             _ => return Err("only a ready item is leased".to_string()),
         }
