@@ -79,7 +79,8 @@ pub fn born(entry: &Entry, birth: &Birth, table: &SharedTable, state: StateId, h
         attempts: birth.attempts.or(table.settings.attempts),
         key: birth.key.clone(),
         priority: birth.priority.unwrap_or(table.settings.priority),
-        run_at: birth.run_at.unwrap_or(entry.at),
+        // A moment in the past would be a head start without a bound.
+        run_at: birth.run_at.map_or(entry.at, |run_at| run_at.max(entry.at)),
         lease: None,
         committed: None,
         cancel: None,
@@ -356,7 +357,7 @@ impl Next<'_> {
         }
         self.because(moved.reason.as_deref());
         self.item.request = moved.request;
-        self.item.run_at = moved.run_at.unwrap_or(self.before.run_at);
+        self.item.run_at = moved.run_at.map_or(self.before.run_at, |run_at| run_at.max(self.entry.at));
         // Whoever takes an item out of its failed state grants it a new budget.
         if self.before.phase() == Phase::Failed && !self.item.phase().is_ended() {
             self.item.failures = 0;
