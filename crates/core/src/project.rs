@@ -140,7 +140,11 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             next.stays(before.fence)?;
             next.live("progress")?;
             next.item.open_steps.retain(|step| !progress.closes.contains(step));
-            next.item.open_steps.extend(progress.opens.iter().cloned());
+            for step in &progress.opens {
+                if !next.item.open_steps.contains(step) {
+                    next.item.open_steps.push(step.clone());
+                }
+            }
         }
         Facts::Commit(commit) => next.commit(commit)?,
         Facts::End(ended) => {

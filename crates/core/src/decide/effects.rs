@@ -139,7 +139,15 @@ impl Prepared {
             }
         }
         if row.effects.contains(&Effect::CloseSteps) {
-            given.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
+            for step in &item.open_steps {
+                let closing = closing_record(item, step, &row.event);
+                let id = RecordId::of(item.id, &closing.label, &closing.name);
+                let is_given = given.iter().any(|r| (&r.label, &r.name) == (&closing.label, &closing.name));
+                // Whatever a worker has written under that name, nothing keeps the row from being taken.
+                if draft.record(id).is_none() && !is_given {
+                    given.push(closing);
+                }
+            }
         }
         self.records = new_records(draft, item.id, &given)?;
         Ok(())
