@@ -207,7 +207,7 @@ impl<'w> Draft<'w> {
             let record = Record {
                 id,
                 item: entry.item,
-                fence: item.committed.or(before.as_ref().filter(|b| b.lease.is_some()).map(|b| b.fence)),
+                fence: is_by_execution(&entry.facts).then_some(entry.fence),
                 label: mark.label.clone(),
                 name: mark.name.clone(),
                 hash: mark.sha256,
@@ -281,6 +281,16 @@ impl<'w> Draft<'w> {
             let (label, body) = (message.label.clone(), message.body.clone());
             self.changes.push(Change::Message(Message { item, version, ordinal, label, body }));
         }
+    }
+}
+
+/// Whether an execution wrote what the entry names, or somebody beside it.
+fn is_by_execution(facts: &Facts) -> bool {
+    match facts {
+        Facts::Progress(_) | Facts::Commit(_) | Facts::End(_) => true,
+        Facts::Cancel(cancelled) => cancelled.on.is_some(),
+        Facts::Create(_) | Facts::Lease(_) | Facts::Move(_) | Facts::Note(_) => false,
+        Facts::Link(_) | Facts::Bare(_) => false,
     }
 }
 
