@@ -10,12 +10,20 @@ use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A moment in UTC with microsecond precision. Arithmetic saturates: a deadline too far to represent is "never".
+/// Every one that can be made can be written as RFC 3339 and read back, for the log holds them so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
 impl Time {
+    /// The years -9999 to 9999, less the day at either end that could leave them in some time zone.
+    const MIN: i64 = -377_705_023_200_000_000;
+    const MAX: i64 = 253_402_207_199_999_999;
+
     pub const fn from_micros(micros: i64) -> Time {
-        Time(micros)
+        if micros < Time::MIN {
+            return Time(Time::MIN);
+        }
+        Time(if micros > Time::MAX { Time::MAX } else { micros })
     }
 
     pub const fn micros(self) -> i64 {
@@ -28,11 +36,11 @@ impl Time {
     }
 
     pub fn after(self, span: Duration) -> Time {
-        Time(self.0.saturating_add(micros_of(span)))
+        Time::from_micros(self.0.saturating_add(micros_of(span)))
     }
 
     pub fn before(self, span: Duration) -> Time {
-        Time(self.0.saturating_sub(micros_of(span)))
+        Time::from_micros(self.0.saturating_sub(micros_of(span)))
     }
 
     /// How long from `earlier` to `self`; zero when `earlier` is later.
@@ -69,7 +77,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Time, NotATime> {
         let moment: jiff::Timestamp = text.parse().map_err(|_| NotATime)?;
-        Ok(Time(moment.as_microsecond()))
+        Ok(Time::from_micros(moment.as_microsecond()))
     }
 }
 
@@ -108,5 +116,13 @@ mod tests {
         let late = Time::from_micros(i64::MAX);
         assert_eq!(late.after(Duration::from_secs(1)), late);
         assert_eq!(Time::from_micros(5).since(Time::from_micros(9)), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_first_and_the_last_moment_are_read_back() {
+        for micros in [i64::MIN, i64::MAX] {
+            let time = Time::from_micros(micros);
+            assert_eq!(time.to_string().parse(), Ok(time), "{time}");
+        }
     }
 }
