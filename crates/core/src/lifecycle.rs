@@ -166,8 +166,18 @@ impl Table {
         let supersedes = effects.any(|effect| matches!(effect, Effect::MoveOlder(_)));
         let holds_others = rows.iter().any(|row| row.effects.contains(&Effect::LapseHeld));
         let hash = Hash([0; 32]);
-        let mut table =
-            Table { kind, summary, states, rows, settings, schema, hash, exclusive, supersedes, holds_others };
+        let mut table = Table {
+            kind,
+            summary,
+            states,
+            rows,
+            settings,
+            schema,
+            hash,
+            exclusive,
+            supersedes,
+            holds_others,
+        };
         table.hash = Hash::of(table.canonical().as_bytes());
         table
     }

@@ -60,7 +60,7 @@ impl Prepared {
         let mut prepared =
             Prepared { records: Vec::new(), creates: Vec::new(), moves: Vec::new(), messages: Vec::new() };
         prepared.add_moves(draft, item, actor, effects, rule, &mut listed)?;
-        prepared.add_older(draft, item, row);
+        prepared.moves.extend(older(draft, item, row).into_iter().map(|step| (step, system())));
         prepared.add_records(draft, item, row, effects, rule, &listed)?;
         prepared.add_creates(draft, item, actor, effects, rule, &listed, draw)?;
         prepared.add_messages(item, row, effects, rule, &listed)?;
@@ -104,17 +104,6 @@ impl Prepared {
             self.moves.push((step.clone(), acting));
         }
         Ok(())
-    }
-
-    /// `move older …`: the item of this key that succeeded before.
-    fn add_older(&mut self, draft: &Draft, item: &Item, row: &Row) {
-        let older = draft.lane_of(item).and_then(|(_, lane)| lane.latest).filter(|older| *older != item.id);
-        for effect in &row.effects {
-            if let (Effect::MoveOlder(event), Some(older)) = (effect, older) {
-                let reason = Some(format!("superseded by {}", item.id));
-                self.moves.push((EffectMove { item: older, event: event.clone(), reason }, system()));
-            }
-        }
     }
 
     fn add_records(
@@ -274,6 +263,20 @@ impl Prepared {
     }
 }
 
+/// `move older …`: the item of this key that succeeded before.
+pub(super) fn older(draft: &Draft, item: &Item, row: &Row) -> Vec<EffectMove> {
+    let latest = draft.lane_of(item).and_then(|(_, lane)| lane.latest).filter(|older| *older != item.id);
+    let Some(latest) = latest else { return Vec::new() };
+    let reason = Some(format!("superseded by {}", item.id));
+    let step = |effect: &Effect| match effect {
+        Effect::MoveOlder(event) => {
+            Some(EffectMove { item: latest, event: event.clone(), reason: reason.clone() })
+        }
+        _ => None,
+    };
+    row.effects.iter().filter_map(step).collect()
+}
+
 fn target<'d>(draft: &'d Draft, item: &Item, id: ItemId) -> Result<&'d Item, Answer> {
     let target = draft.item(id).ok_or_else(|| Answer::NotFound(format!("there is no item {id} to move")))?;
     if target.store != item.store {
@@ -283,7 +286,7 @@ fn target<'d>(draft: &'d Draft, item: &Item, id: ItemId) -> Result<&'d Item, Ans
     Ok(target)
 }
 
-fn system() -> Actor {
+pub(super) fn system() -> Actor {
     Actor::new(Role::System, "engine".parse().expect("a valid id"))
 }
 

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::draft::{Draft, Line, Unlogged};
-use super::effects::{Prepared, Rule};
+use super::effects::{Prepared, Rule, older, system};
 use super::guards::{Case, Chosen, choose, judge_role, open_blockers, refuse};
 use super::{Decided, check_reason, find};
 use crate::actor::Actor;
@@ -14,7 +14,7 @@ use crate::answer::Answer;
 use crate::body::Body;
 use crate::code::Code;
 use crate::draw::Draw;
-use crate::entry::{Facts, Moved};
+use crate::entry::{Facts, Moved, Written};
 use crate::execution::Status;
 use crate::id::ItemId;
 use crate::item::Item;
@@ -138,6 +138,13 @@ pub(super) fn by_effect(
     if chosen.row.is_no_op() {
         return Ok(());
     }
-    let facts = Moved { reason: reason.clone(), ..Moved::default() };
-    step(draft, &item, chosen, actor, facts, Vec::new())
+    // A row that supersedes does so however it is taken.
+    let older = older(draft, &item, chosen.row);
+    let moved = older.iter().map(|step| step.item).collect();
+    let facts = Moved { reason, written: Written { moved, ..Written::default() }, ..Moved::default() };
+    step(draft, &item, chosen, actor, facts, Vec::new())?;
+    for step in older {
+        by_effect(draft, &system(), step.item, &step.event, step.reason)?;
+    }
+    Ok(())
 }
