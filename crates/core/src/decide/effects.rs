@@ -256,6 +256,12 @@ impl Prepared {
                     "two effects create on one key that coalesces",
                 )));
             }
+            if let Plan::Fold { item, .. } = &plan
+                && !is_open(draft, *item)
+            {
+                let detail = format!("item {item} would stand for what is created, and ends with this request");
+                return Err(Answer::Invalid(Problem::invalid(detail)));
+            }
             create.perform(draft, &store, &actor, plan)?;
         }
         draft.cause = None;
@@ -284,6 +290,12 @@ fn target<'d>(draft: &'d Draft, item: &Item, id: ItemId) -> Result<&'d Item, Ans
         return Err(Answer::Invalid(Problem::new(Code::StoreBoundaryViolation, detail)));
     }
     Ok(target)
+}
+
+/// Whether a create on this item's key is still answered with it.
+fn is_open(draft: &Draft, id: ItemId) -> bool {
+    let lane = draft.item(id).and_then(|item| draft.lane_of(item));
+    lane.is_some_and(|(_, lane)| lane.open == Some(id))
 }
 
 pub(super) fn system() -> Actor {
