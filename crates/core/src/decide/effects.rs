@@ -259,7 +259,8 @@ impl Prepared {
             if let Plan::Fold { item, .. } = &plan
                 && !is_open(draft, *item)
             {
-                let detail = format!("item {item} would stand for what is created, and ends with this request");
+                let detail =
+                    format!("item {item} would stand for what is created, and ends with this request");
                 return Err(Answer::Invalid(Problem::invalid(detail)));
             }
             create.perform(draft, &store, &actor, plan)?;
