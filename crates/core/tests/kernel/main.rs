@@ -16,3 +16,5 @@ mod probes;
 mod properties;
 mod retries;
 mod sweeps;
+mod systems;
+mod tickets;
