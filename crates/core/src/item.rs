@@ -54,7 +54,7 @@ pub struct Item {
     pub output: Option<Hash>,
     /// Its bodies are gone; the hashes stay.
     pub erased: bool,
-    /// What the last entry answered, when it was a move or an append: the same request again is a repeat.
+    /// The move or cancel that made it what it is: the same request again is a repeat.
     pub request: Option<Hash>,
     pub created_by: Actor,
     pub created: Time,

@@ -150,6 +150,7 @@ pub struct Table {
     hash: Hash,
     exclusive: bool,
     supersedes: bool,
+    holds_others: bool,
 }
 
 impl Table {
@@ -165,8 +166,20 @@ impl Table {
         let exclusive = rows.iter().any(|row| row.guards.contains(&Guard::NoOtherRunning));
         let mut effects = rows.iter().flat_map(|row| &row.effects);
         let supersedes = effects.any(|effect| matches!(effect, Effect::MoveOlder(_)));
+        let holds_others = rows.iter().any(|row| row.effects.contains(&Effect::LapseHeld));
         let hash = Hash([0; 32]);
-        let mut table = Table { kind, summary, states, rows, settings, schema, hash, exclusive, supersedes };
+        let mut table = Table {
+            kind,
+            summary,
+            states,
+            rows,
+            settings,
+            schema,
+            hash,
+            exclusive,
+            supersedes,
+            holds_others,
+        };
         table.hash = Hash::of(table.canonical().as_bytes());
         table
     }
@@ -282,6 +295,11 @@ impl Table {
     /// An item that succeeds moves the one of its key that succeeded before it.
     pub fn supersedes(&self) -> bool {
         self.supersedes
+    }
+
+    /// Leases can be taken under an item of this kind, because its end takes them with it: a session.
+    pub fn is_session(&self) -> bool {
+        self.holds_others
     }
 
     /// Whether items of this kind share a lane with others of their key.

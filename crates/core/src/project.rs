@@ -79,7 +79,8 @@ pub fn born(entry: &Entry, birth: &Birth, table: &SharedTable, state: StateId, h
         attempts: birth.attempts.or(table.settings.attempts),
         key: birth.key.clone(),
         priority: birth.priority.unwrap_or(table.settings.priority),
-        run_at: birth.run_at.unwrap_or(entry.at),
+        // A moment in the past would be a head start without a bound.
+        run_at: birth.run_at.map_or(entry.at, |run_at| run_at.max(entry.at)),
         lease: None,
         committed: None,
         cancel: None,
@@ -122,7 +123,8 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             version: entry.version,
             updated: entry.at,
             head: entry.hash(),
-            request: None,
+            // What moves nothing leaves the last move the last: repeated after a note it is still a repeat.
+            request: before.request.filter(|_| to == before.state && entry.action != Event::Lease),
             state: to,
             ..before.clone()
         },
@@ -138,7 +140,11 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             next.stays(before.fence)?;
             next.live("progress")?;
             next.item.open_steps.retain(|step| !progress.closes.contains(step));
-            next.item.open_steps.extend(progress.opens.iter().cloned());
+            for step in &progress.opens {
+                if !next.item.open_steps.contains(step) {
+                    next.item.open_steps.push(step.clone());
+                }
+            }
         }
         Facts::Commit(commit) => next.commit(commit)?,
         Facts::End(ended) => {
@@ -217,6 +223,8 @@ impl Next<'_> {
             Phase::Ready => {}
             Phase::Active if same_owner && entry.actor.owner() != self.holder()? => {
                 self.end(&Event::Lease, Step::Abort, Some("taken over by its own owner".to_string()))?;
+                // Who asked for it to stop asked for the work to stop, not one incarnation of its owner.
+                self.item.cancel = self.before.cancel.clone();
             }
             _ => return Err("only a ready item is leased".to_string()),
         }
@@ -353,7 +361,7 @@ impl Next<'_> {
         }
         self.because(moved.reason.as_deref());
         self.item.request = moved.request;
-        self.item.run_at = moved.run_at.unwrap_or(self.before.run_at);
+        self.item.run_at = moved.run_at.map_or(self.before.run_at, |run_at| run_at.max(self.entry.at));
         // Whoever takes an item out of its failed state grants it a new budget.
         if self.before.phase() == Phase::Failed && !self.item.phase().is_ended() {
             self.item.failures = 0;

@@ -141,18 +141,14 @@ pub struct Need {
 impl Request {
     pub fn needs(&self, tables: &Tables, need: &mut Need) {
         match &self.command {
-            Command::Create(create) => create.needs(&self.store, tables, need),
-            Command::Acquire(acquire) => {
-                need.items.extend(acquire.terms.session);
-                need.names.extend(acquire.terms.request.iter().map(|name| NameKey {
-                    store: self.store.clone(),
-                    scope: NameScope::Acquire(self.actor.owner()),
-                    name: name.clone(),
-                }));
+            Command::Create(create) => {
+                create.needs(&self.store, tables, need);
+                create.take.iter().for_each(|terms| self.needs_of_terms(terms, need));
             }
+            Command::Acquire(acquire) => self.needs_of_terms(&acquire.terms, need),
             Command::Take(take) => {
                 need.items.insert(take.item);
-                need.items.extend(take.terms.session);
+                self.needs_of_terms(&take.terms, need);
             }
             Command::Start(start) => need.execution(start.execution),
             Command::Renew(renew) => need.execution(renew.execution),
@@ -199,6 +195,16 @@ impl Request {
                 need.effects(&self.store, sweep.item, &sweep.offers, tables);
             }
         }
+    }
+
+    /// A lease is entered under the name of its request, beside those that the name has already.
+    fn needs_of_terms(&self, terms: &Terms, need: &mut Need) {
+        need.items.extend(terms.session);
+        need.names.extend(terms.request.iter().map(|name| NameKey {
+            store: self.store.clone(),
+            scope: NameScope::Acquire(self.actor.owner()),
+            name: name.clone(),
+        }));
     }
 }
 

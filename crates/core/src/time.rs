@@ -10,12 +10,20 @@ use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A moment in UTC with microsecond precision. Arithmetic saturates: a deadline too far to represent is "never".
+/// Every one that can be made can be written as RFC 3339 and read back, for the log holds them so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
 impl Time {
+    /// The years 0000 to 9999, less the last day, which is beyond them in some time zones.
+    const MIN: i64 = -62_167_219_200_000_000;
+    const MAX: i64 = 253_402_207_199_999_999;
+
     pub const fn from_micros(micros: i64) -> Time {
-        Time(micros)
+        if micros < Time::MIN {
+            return Time(Time::MIN);
+        }
+        Time(if micros > Time::MAX { Time::MAX } else { micros })
     }
 
     pub const fn micros(self) -> i64 {
@@ -28,11 +36,11 @@ impl Time {
     }
 
     pub fn after(self, span: Duration) -> Time {
-        Time(self.0.saturating_add(micros_of(span)))
+        Time::from_micros(self.0.saturating_add(micros_of(span)))
     }
 
     pub fn before(self, span: Duration) -> Time {
-        Time(self.0.saturating_sub(micros_of(span)))
+        Time::from_micros(self.0.saturating_sub(micros_of(span)))
     }
 
     /// How long from `earlier` to `self`; zero when `earlier` is later.
@@ -48,7 +56,7 @@ fn micros_of(span: Duration) -> i64 {
 impl Time {
     /// `2026-11-15T20:25:00.000001Z`. Written for every entry, so without a calendar library: the days are counted in
     /// eras of 400 years that begin on the first of March, which puts the leap day at the end of a year.
-    fn text(self) -> Option<[u8; 27]> {
+    fn text(self) -> [u8; 27] {
         let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let shifted = days + 719_468;
@@ -60,9 +68,6 @@ impl Time {
         let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
         let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
-        if !(0..=9999).contains(&year) {
-            return None;
-        }
         let mut text = *b"0000-00-00T00:00:00.000000Z";
         let fields = [
             (0..4, year),
@@ -74,21 +79,18 @@ impl Time {
             (20..26, micros),
         ];
         for (place, mut number) in fields {
-            for digit in text.get_mut(place)?.iter_mut().rev() {
-                *digit = b'0' + u8::try_from(number % 10).ok()?;
+            for digit in text.iter_mut().take(place.end).skip(place.start).rev() {
+                *digit = b'0' + (number % 10) as u8;
                 number /= 10;
             }
         }
-        Some(text)
+        text
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.text() {
-            Some(text) => f.pad(core::str::from_utf8(&text).unwrap_or_default()),
-            None => write!(f, "{}us", self.0),
-        }
+        f.pad(core::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 
@@ -107,16 +109,13 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Time, NotATime> {
         let moment: jiff::Timestamp = text.parse().map_err(|_| NotATime)?;
-        Ok(Time(moment.as_microsecond()))
+        Ok(Time::from_micros(moment.as_microsecond()))
     }
 }
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.text() {
-            Some(text) => serializer.serialize_str(core::str::from_utf8(&text).unwrap_or_default()),
-            None => serializer.collect_str(self),
-        }
+        serializer.serialize_str(core::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 
@@ -153,7 +152,8 @@ mod tests {
             let expected = alloc::format!("{:.6}", jiff::Timestamp::from_microsecond(micros).unwrap());
             assert_eq!(Time::from_micros(micros).to_string(), expected);
         }
-        assert_eq!(Time::from_micros(i64::MAX).to_string(), "9223372036854775807us");
+        assert_eq!(Time::from_micros(i64::MIN).to_string(), "0000-01-01T00:00:00.000000Z");
+        assert_eq!(Time::from_micros(i64::MAX).to_string(), "9999-12-30T21:59:59.999999Z");
     }
 
     #[test]
@@ -161,5 +161,13 @@ mod tests {
         let late = Time::from_micros(i64::MAX);
         assert_eq!(late.after(Duration::from_secs(1)), late);
         assert_eq!(Time::from_micros(5).since(Time::from_micros(9)), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_first_and_the_last_moment_are_read_back() {
+        for micros in [i64::MIN, i64::MAX] {
+            let time = Time::from_micros(micros);
+            assert_eq!(time.to_string().parse(), Ok(time), "{time}");
+        }
     }
 }

@@ -69,7 +69,6 @@ impl Create {
     pub(crate) fn needs(&self, store: &Store, tables: &Tables, need: &mut Need) {
         need.names.extend(self.name_key(store));
         need.items.extend(self.links.iter().map(|link| link.to).chain(self.origin));
-        need.items.extend(self.take.as_ref().and_then(|terms| terms.session));
         if let Some(table) = tables.current(&self.kind).filter(|table| table.uses_lanes())
             && let Ok(Some(key)) = self.key_under(table)
         {
@@ -106,12 +105,13 @@ impl Create {
         let unknown = || Answer::Invalid(Problem::invalid(format!("there is no lifecycle `{}`", self.kind)));
         let table = draft.world().tables.current(&self.kind).ok_or_else(unknown)?.clone();
         judge_role(&table, &Event::Create, actor)?;
-        let birth = self.birth(draft, store, &table).map_err(Answer::Invalid)?;
         if let Some(key) = self.name_key(store)
             && let Some(named) = draft.named(&key)
         {
-            return self.repeat(draft, &key.name, named, &birth);
+            return self.repeat(draft, &key.name, named, &table);
         }
+        self.check(draft, store, &table).map_err(Answer::Invalid)?;
+        let birth = self.birth(&table).map_err(Answer::Invalid)?;
         let row = self.choose(&table, actor)?;
         let To::State(state) = row.to else { return Err(self.refused(row)) };
         if let Some(open) = self.coalesces(draft, store, &table, &birth) {
@@ -142,21 +142,28 @@ impl Create {
         }
     }
 
-    /// Same name: the first answer, exactly, or a conflict.
-    fn repeat(&self, draft: &Draft, name: &Key, named: &Named, birth: &Birth) -> Result<Plan, Answer> {
+    /// Same name: the first answer, exactly, or a conflict. Judged by the lifecycle that the item was made under too:
+    /// a newer one, with another schema or key, changes no answer that was given.
+    fn repeat(
+        &self,
+        draft: &Draft,
+        name: &Key,
+        named: &Named,
+        current: &SharedTable,
+    ) -> Result<Plan, Answer> {
         let (Named::Created { item: id, digest, .. } | Named::Folded { item: id, digest }) = named else {
             return Err(Answer::Invalid(Problem::invalid("the name is not one of a create")));
         };
         let conflict = || Answer::Conflict { name: name.clone(), item: *id };
-        if *digest != birth.digest() {
-            return Err(conflict());
-        }
         let item = draft.item(*id).ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
+        let births = [&item.table, current].map(|table| self.birth(table));
+        let same = births.into_iter().flatten().find(|birth| birth.digest() == *digest);
+        let birth = same.ok_or_else(conflict)?;
         let Named::Created { head, .. } = named else {
             return Ok(Plan::Repeat(Answer::Coalesced(Box::new(item.clone()))));
         };
         let To::State(state) = self.choose(&item.table, &item.created_by)?.to else { return Err(conflict()) };
-        Ok(Plan::Repeat(Answer::Created(Box::new(first_answer(item, birth, state, *head)))))
+        Ok(Plan::Repeat(Answer::Created(Box::new(first_answer(item, &birth, state, *head)))))
     }
 
     fn choose<'t>(&self, table: &'t SharedTable, actor: &Actor) -> Result<&'t Row, Answer> {
@@ -196,7 +203,7 @@ impl Create {
         table.is_some_and(|table| self.coalesces(draft, store, table, birth).is_some())
     }
 
-    fn birth(&self, draft: &Draft, store: &Store, table: &SharedTable) -> Result<Birth, Problem> {
+    fn check(&self, draft: &Draft, store: &Store, table: &SharedTable) -> Result<(), Problem> {
         self.check_bounds()?;
         if let Some(schema) = &table.schema {
             let value = self
@@ -216,6 +223,10 @@ impl Create {
                 return Err(Problem::new(Code::StoreBoundaryViolation, detail));
             }
         }
+        Ok(())
+    }
+
+    fn birth(&self, table: &SharedTable) -> Result<Birth, Problem> {
         Ok(Birth {
             attempts: self.attempts,
             key: self.key_under(table)?,

@@ -300,7 +300,9 @@ fn record_marks(facts: &Facts) -> &[RecordMark] {
 fn by_execution(facts: &Facts) -> bool {
     match facts {
         Facts::Progress(_) | Facts::Commit(_) | Facts::End(_) => true,
-        Facts::Create(_) | Facts::Lease(_) | Facts::Cancel(_) | Facts::Move(_) => false,
-        Facts::Note(_) | Facts::Link(_) | Facts::Bare(_) => false,
+        // A cancel that came true when an execution ended is that execution's last word.
+        Facts::Cancel(cancelled) => cancelled.on.is_some(),
+        Facts::Create(_) | Facts::Lease(_) | Facts::Move(_) | Facts::Note(_) => false,
+        Facts::Link(_) | Facts::Bare(_) => false,
     }
 }

@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::code::{Code, Problem};
 use crate::draw::Draw;
 use crate::entry::{Cause, MessageMark, Written};
-use crate::id::ItemId;
+use crate::id::{ItemId, RecordId};
 use crate::item::Item;
 use crate::lifecycle::Row;
 use crate::lifecycle::effect::{Effect, Scope};
@@ -123,7 +123,15 @@ impl Prepared {
             }
         }
         if row.effects.contains(&Effect::CloseSteps) {
-            given.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
+            for step in &item.open_steps {
+                let closing = closing_record(item, step, &row.event);
+                let id = RecordId::of(item.id, &closing.label, &closing.name);
+                let is_given = given.iter().any(|r| (&r.label, &r.name) == (&closing.label, &closing.name));
+                // Whatever a worker has written under that name, nothing keeps the row from being taken.
+                if draft.record(id).is_none() && !is_given {
+                    given.push(closing);
+                }
+            }
         }
         self.records = new_records(draft, item.id, &given)?;
         Ok(())
@@ -206,6 +214,13 @@ impl Prepared {
                 let detail = "two effects create on one key that coalesces";
                 return Err(Answer::Invalid(Problem::invalid(detail)));
             }
+            if let Plan::Fold { item, .. } = &plan
+                && !is_open(draft, *item)
+            {
+                let detail =
+                    format!("item {item} would stand for what is created, and ends with this request");
+                return Err(Answer::Invalid(Problem::invalid(detail)));
+            }
             create.perform(draft, &store, &actor, plan)?;
         }
         draft.cause = outer;
@@ -272,6 +287,12 @@ fn target<'d>(draft: &'d Draft, item: &Item, id: ItemId) -> Result<&'d Item, Ans
         return Err(Answer::Invalid(Problem::new(Code::StoreBoundaryViolation, detail)));
     }
     Ok(target)
+}
+
+/// Whether the item still stands for creates on its key.
+fn is_open(draft: &Draft, id: ItemId) -> bool {
+    let lane = draft.item(id).and_then(|item| draft.lane_of(item));
+    lane.is_some_and(|(_, lane)| lane.open == Some(id))
 }
 
 /// The engine, as the writer of what a table lists.

@@ -51,7 +51,8 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
             asked: false,
             on: Some(ending.event.clone()),
             reason: reason.map(ToString::to_string),
-            request: None,
+            // The request that asked for it has now taken effect; repeated, it is recognized.
+            request: item.request,
             written: effects.written(),
         }),
         false => {
@@ -82,6 +83,11 @@ fn wait(item: &Item, ending: &Ending, draw: &mut Draw) -> Option<Duration> {
     }
 }
 
+/// What is said of an execution that time has ended.
+pub(super) fn why(event: &Event) -> &'static str {
+    if *event == Event::TimeOut { "its window passed" } else { "its lease ended" }
+}
+
 /// Ends what time has ended, so that a take-over finds the item as it should be. Where that is not possible without
 /// effects (they come with the engine's sweep) nothing happens, and the take-over finds it held.
 pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
@@ -89,9 +95,9 @@ pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
     let Some(event) = item.due(draft.now()).filter(|event| *event != Event::Finish) else { return };
     let system = system();
     let ending = Ending {
+        reason: Some(why(&event)),
         event,
         actor: &system,
-        reason: Some("its lease ended"),
         permanent: false,
         delay: None,
         attests: &[],

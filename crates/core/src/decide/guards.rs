@@ -135,9 +135,8 @@ pub fn open_blockers<'a>(draft: &'a Draft, item: &'a Item) -> impl Iterator<Item
 }
 
 fn is_live_session(draft: &Draft, item: &Item, session: ItemId, actor: &Actor) -> bool {
-    let Some(session) = draft.item(session).filter(|session| session.store == item.store) else {
-        return false;
-    };
+    let is_one = |session: &&Item| session.store == item.store && session.table.is_session();
+    let Some(session) = draft.item(session).filter(is_one) else { return false };
     let lease = session.lease.as_ref();
     lease.is_some_and(|lease| lease.owner.id == actor.id && lease.is_live(draft.now()))
 }

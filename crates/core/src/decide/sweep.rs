@@ -70,7 +70,7 @@ impl Sweep {
         let committed = lease.status() == Status::Committed;
         match self.due {
             Due::Time => item.due(draft.now()).map(|event| {
-                let reason = if event == Event::TimeOut { "its window passed" } else { "its lease ended" };
+                let reason = end::why(&event);
                 (event, reason)
             }),
             Due::Orphan { heartbeat } if lease.heartbeat == heartbeat => {

@@ -10,8 +10,10 @@ use tenure_core::body::Body;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Entry;
+use tenure_core::execution::{Execution, Status};
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
+use tenure_core::lifecycle::guard::Guard;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::shipped;
 use tenure_core::replay::fold;
@@ -213,3 +215,159 @@ pub fn cancel(item: ItemId) -> Command {
     let reason = Some("not needed".to_string());
     Command::Cancel(Cancel { item, reason, expected_version: None, offers: Effects::default() })
 }
+
+impl Bench {
+    /// Answers whether this would be refused, and with which code; writes nothing.
+    pub fn refusal(&mut self, actor: &str, command: Command) -> String {
+        code(&self.decide(actor, command).answer)
+    }
+
+    pub fn created(&mut self, actor: &str, create: Create) -> Item {
+        match self.ask(actor, Command::Create(create)) {
+            Answer::Created(item) => *item,
+            other => panic!("not created: {other:?}"),
+        }
+    }
+
+    /// A session held by this actor, made and held in one transaction.
+    pub fn session(&mut self, actor: &str) -> ItemId {
+        let create = Create { take: Some(Terms::default()), ..new("session", "{}") };
+        match self.ask(actor, Command::Create(create)) {
+            Answer::Leased(leases) => leases[0].execution.item,
+            other => panic!("no session: {other:?}"),
+        }
+    }
+
+    /// A todo, claimed and started by this actor under this session.
+    pub fn claim(&mut self, actor: &str, todo: ItemId, session: ItemId) -> ExecutionId {
+        match self.ask(actor, Command::Take(Take { item: todo, terms: in_session(session) })) {
+            Answer::Leased(leases) => leases[0].execution,
+            other => panic!("not claimed: {other:?}"),
+        }
+    }
+
+    /// Ends the live lease of an item by letting it run out.
+    pub fn expire(&mut self, item: ItemId) -> Answer {
+        let lease = self.item(item).lease.clone().expect("it is held");
+        self.world.now = lease.expires.max(self.world.now);
+        self.sweep(item)
+    }
+
+    pub fn sweep_with(&mut self, item: ItemId, due: Due, offers: Effects) -> Answer {
+        let fence = self.item(item).fence;
+        self.ask("system:engine", Command::Sweep(Sweep { item, fence, due, offers }))
+    }
+
+    /// Waits until the item may be leased again.
+    pub fn wait_until_due(&mut self, item: ItemId) {
+        self.world.now = self.item(item).run_at.max(self.world.now);
+    }
+
+    pub fn status(&self, execution: ExecutionId) -> Status {
+        self.execution(execution).status()
+    }
+
+    /// An execution, live or ended.
+    pub fn execution(&self, id: ExecutionId) -> Execution {
+        let live = self.item(id.item).live_execution().filter(|live| live.id == id);
+        live.unwrap_or_else(|| self.world.executions[&id].clone())
+    }
+
+    /// Everything that is written, for "nothing changed".
+    pub fn everything(&self) -> String {
+        format!("{:?}", self.world)
+    }
+}
+
+/// The code of a no, or `yes`.
+pub fn code(answer: &Answer) -> String {
+    answer.code().map_or("yes".to_string(), |code| code.to_string())
+}
+
+pub fn new(kind: &str, payload: &str) -> Create {
+    Create::new(kind.parse().unwrap(), body(payload))
+}
+
+pub fn named(kind: &str, payload: &str, name: &str) -> Create {
+    Create { name: Some(name.parse().unwrap()), ..new(kind, payload) }
+}
+
+pub fn in_session(session: ItemId) -> Terms {
+    let attests = vec![Guard::Workspace];
+    Terms { start: true, session: Some(session), attests, ..Terms::default() }
+}
+
+pub fn take_under(item: ItemId, request: &str) -> Command {
+    Command::Take(Take { item, terms: Terms { request: Some(request.parse().unwrap()), ..Terms::default() } })
+}
+
+pub fn take(item: ItemId) -> Command {
+    Command::Take(Take { item, terms: Terms::default() })
+}
+
+pub fn progress(execution: ExecutionId, record: NewRecord, opens: &[&str], closes: &[&str]) -> Command {
+    let labels = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
+    let (opens, closes) = (labels(opens), labels(closes));
+    Command::Progress(Progress { execution, records: vec![record], opens, closes })
+}
+
+pub fn note(item: ItemId, record: NewRecord) -> Command {
+    Command::Note(Note { item, records: vec![record] })
+}
+
+pub fn fail_for(execution: ExecutionId, reason: &str) -> Command {
+    let offers = Effects::default();
+    Command::Fail(Fail { execution, reason: reason.to_string(), permanent: false, retry_after: None, offers })
+}
+
+pub fn fail_for_good(execution: ExecutionId) -> Command {
+    let (reason, offers) = ("it can not work".to_string(), Effects::default());
+    Command::Fail(Fail { execution, reason, permanent: true, retry_after: None, offers })
+}
+
+/// A plain move with a reason.
+pub fn step_for(item: ItemId, event: &str, reason: &str) -> Command {
+    Command::Move(Move { reason: Some(reason.to_string()), ..Move::new(item, event.parse().unwrap()) })
+}
+
+pub fn step_with(item: ItemId, event: &str, effects: Effects) -> Command {
+    Command::Move(Move { effects, ..Move::new(item, event.parse().unwrap()) })
+}
+
+/// `done`: commits a todo with a receipt, its gates passed.
+pub fn done(execution: ExecutionId, session: ItemId, receipt: &str) -> Command {
+    let effects = Effects { records: vec![record("receipt", receipt, "{}")], ..Effects::default() };
+    let attests = vec![Guard::Workspace, Guard::GatesPass];
+    Command::Commit(Commit {
+        execution,
+        output: None,
+        effects,
+        finish: false,
+        session: Some(session),
+        attests,
+    })
+}
+
+pub fn moving(item: ItemId, event: &str) -> Effects {
+    let reason = Some("by effect".to_string());
+    Effects { moves: vec![EffectMove { item, event: event.parse().unwrap(), reason }], ..Effects::default() }
+}
+
+pub fn creating(create: Create) -> Effects {
+    Effects { creates: vec![create], ..Effects::default() }
+}
+
+pub fn recording(record: NewRecord) -> Effects {
+    Effects { records: vec![record], ..Effects::default() }
+}
+
+pub fn messaging(label: &str, text: &str) -> Effects {
+    let message = NewMessage { label: label.parse().unwrap(), body: body(text) };
+    Effects { messages: vec![message], ..Effects::default() }
+}
+
+pub fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub const MICROSECOND: Duration = Duration::from_micros(1);
