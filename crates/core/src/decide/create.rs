@@ -69,7 +69,6 @@ impl Create {
     pub(crate) fn needs(&self, store: &Store, tables: &Tables, need: &mut Need) {
         need.names.extend(self.name_key(store));
         need.items.extend(self.links.iter().map(|link| link.to).chain(self.origin));
-        need.items.extend(self.take.as_ref().and_then(|terms| terms.session));
         if let Some(table) = tables.current(&self.kind).filter(|table| table.uses_lanes())
             && let Ok(Some(key)) = self.key_under(table)
         {
