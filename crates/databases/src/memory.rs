@@ -211,6 +211,8 @@ impl Tx for MemoryTx {
         let offered: Vec<ItemId> = places.into_iter().take(limit).map(|place| place.id).collect();
         let need = Need { items: offered.iter().copied().collect(), ..Need::default() };
         load(&self.kept.world, &need, world);
+        // A lane that this transaction emptied is not in the world, and must not come back from what is kept.
+        world.apply(self.lanes.iter().map(|(key, lane)| Change::Lane(key.clone(), *lane)).collect());
         Ok(offered)
     }
 
