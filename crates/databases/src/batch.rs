@@ -1,25 +1,27 @@
 //! One batch, one transaction: load, decide, write.
 //!
 //! ```text
-//! lock what all requests need ─▶ decide each in order of arrival, each seeing what the ones before it did
-//!   ─▶ offer candidates to the acquires ─▶ write the rows in waves ─▶ append the entries ─▶ COMMIT ─▶ answer
+//! lock what all requests need ─▶ decide each in order of arrival, each seeing what the ones before it did ─▶ write
+//!   the rows in waves ─▶ offer candidates to the acquires, write again ─▶ append the entries ─▶ COMMIT ─▶ answer
 //! ```
 //!
 //! A refused request writes nothing and harms no other. When the transaction fails for a reason that is about one
 //! request, the batch is halved until that one stands alone. When COMMIT is not heard of, the batch is settled first.
 
+mod pool;
+
 use std::collections::BTreeMap;
 
 use tenure_core::answer::Answer;
-use tenure_core::decide::decide;
+use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Entry;
 use tenure_core::id::{ExecutionId, ItemId, RecordId};
-use tenure_core::request::{Acquire, Command, Need, Request};
-use tenure_core::word::{Kind, Store};
+use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
 
 use crate::{BatchId, Commit, Database, Error, Settled, Tx};
+use pool::Pool;
 
 /// More than this in one transaction only makes everyone wait longer for the same rate.
 pub const BATCH_MAX: usize = 512;
@@ -35,24 +37,43 @@ pub struct Reply {
 }
 
 /// Decides and writes a batch. Every request gets its own reply, once what it says is durable.
+///
+/// Whatever is drawn for a request is drawn from a seed of its own, taken in the order of arrival. So a request gets the
+/// same ids when its batch is tried again or halved, whoever is in the batch with it.
 pub async fn run<D: Database>(
     database: &D,
     requests: &[Request],
     draw: &mut Draw,
 ) -> Vec<Result<Reply, Error>> {
+    let seeds: Vec<u64> = requests.iter().map(|_| draw.number()).collect();
+    run_seeded(database, requests, &seeds, draw).await
+}
+
+/// As [`run`], with a seed for each request; `draw` names the transactions.
+pub async fn run_seeded<D: Database>(
+    database: &D,
+    requests: &[Request],
+    seeds: &[u64],
+    draw: &mut Draw,
+) -> Vec<Result<Reply, Error>> {
+    assert_eq!(requests.len(), seeds.len(), "every request has its seed");
+    if requests.is_empty() {
+        return Vec::new();
+    }
     let mut failure = Error::LostRace("no try was made".to_string());
     for _ in 0..TRIES_MAX {
         let batch = BatchId(u128::from(draw.number()) << 64 | u128::from(draw.number()));
-        match attempt(database, batch, requests, draw).await {
+        match attempt(database, batch, requests, seeds).await {
             Ok(replies) => return replies.into_iter().map(Ok).collect(),
             Err(error @ Error::LostRace(_)) => failure = error,
             Err(Error::Statement(_)) if requests.len() > 1 => {
-                let (left, right) = requests.split_at(requests.len() / 2);
-                let mut replies = Box::pin(run(database, left, draw)).await;
-                replies.extend(Box::pin(run(database, right, draw)).await);
+                let half = requests.len() / 2;
+                let (left, right) = (&requests[..half], &requests[half..]);
+                let mut replies = Box::pin(run_seeded(database, left, &seeds[..half], draw)).await;
+                replies.extend(Box::pin(run_seeded(database, right, &seeds[half..], draw)).await);
                 return replies;
             }
-            Err(error) => {
+            Err(error @ (Error::Statement(_) | Error::Unavailable(_) | Error::Unknown(_))) => {
                 failure = error;
                 break;
             }
@@ -66,10 +87,10 @@ async fn attempt<D: Database>(
     database: &D,
     batch: BatchId,
     requests: &[Request],
-    draw: &mut Draw,
+    seeds: &[u64],
 ) -> Result<Vec<Reply>, Error> {
-    let tables = database.tables();
     let mut tx = database.begin(batch).await?;
+    let tables = tx.tables();
     let mut need = Need::default();
     for request in requests {
         request.needs(&tables, &mut need);
@@ -77,67 +98,53 @@ async fn attempt<D: Database>(
     let mut world = tx.lock(&need).await?;
     let mut plan = Plan::default();
     let mut replies: Vec<Option<Reply>> = vec![None; requests.len()];
-    for (request, reply) in requests.iter().zip(&mut replies) {
-        if !matches!(request.command, Command::Acquire(_)) {
-            *reply = Some(plan.decide(&mut world, request, draw));
+    let mut acquires = Vec::new();
+    for (index, (request, seed)) in requests.iter().zip(seeds).enumerate() {
+        match &request.command {
+            Command::Acquire(acquire) => acquires.push((index, acquire)),
+            _ => {
+                let decision = decide(&world, request, &mut Draw::new(*seed));
+                replies[index] = Some(plan.take(&mut world, decision));
+            }
         }
     }
-    // Acquires come last: they take what is left, and offering candidates is the one thing only a database can do.
-    let mut offers = offers(&mut tx, &mut world, requests).await?;
-    for (request, reply) in requests.iter().zip(&mut replies) {
-        if let Command::Acquire(acquire) = &request.command {
-            world.offers = rotated(acquire, &request.store, &mut offers);
-            *reply = Some(plan.decide(&mut world, request, draw));
+    // Acquires come last: they take what is left. What the others did is written first, because a claim sees what its
+    // transaction has written; so a batch does what its requests would have done one by one, the acquires at the end.
+    if !acquires.is_empty() {
+        plan.write(&mut tx).await?;
+        let mut pool = Pool::new(requests);
+        for (index, acquire) in acquires {
+            let decision = pool.decide(&mut tx, &mut world, &requests[index], acquire).await?;
+            replies[index] = Some(plan.take(&mut world, decision));
         }
     }
     let replies = replies.into_iter().map(|reply| reply.expect("every request was decided")).collect();
-    if plan.entries.is_empty() && plan.waves.is_empty() {
+    if !plan.changed {
         return Ok(replies);
     }
-    for wave in &plan.waves {
-        let written = tx.write(wave).await?;
-        assert_eq!(
-            written,
-            wave.len(),
-            "every row of a wave is written: what was locked can not have changed"
-        );
-    }
+    plan.write(&mut tx).await?;
     tx.append(&plan.entries).await?;
     match tx.commit().await {
         Commit::Done => Ok(replies),
         Commit::Not(error) => Err(error),
-        Commit::Unknown => match database.settle(batch).await? {
+        Commit::Unknown => match settle(database, batch).await? {
             Settled::Committed => Ok(replies),
             Settled::NeverWill => Err(Error::LostRace("the commit never happened".to_string())),
         },
     }
 }
 
-/// Candidates by store and kind, as many as all acquires together ask for.
-type Offers = BTreeMap<(Store, Kind), Vec<ItemId>>;
-
-async fn offers<T: Tx>(tx: &mut T, world: &mut World, requests: &[Request]) -> Result<Offers, Error> {
-    let mut wanted: BTreeMap<(Store, Kind), usize> = BTreeMap::new();
-    for request in requests {
-        if let Command::Acquire(acquire) = &request.command {
-            for kind in acquire.kinds.iter().filter(|kind| world.tables.current(kind).is_some()) {
-                *wanted.entry((request.store.clone(), kind.clone())).or_default() += acquire.max;
-            }
+/// Finds out what became of a commit. As long as that is not known the batch is not tried again, whatever the reason:
+/// it could happen twice.
+async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<Settled, Error> {
+    let mut failure = String::new();
+    for _ in 0..TRIES_MAX {
+        match database.settle(batch).await {
+            Ok(settled) => return Ok(settled),
+            Err(error) => failure = error.to_string(),
         }
     }
-    let mut offers = Offers::new();
-    for ((store, kind), limit) in wanted {
-        let found = tx.claim(world, &store, &kind, limit).await?;
-        assert!(found.len() <= limit, "a claim never returns more than it was asked for");
-        offers.insert((store, kind), found);
-    }
-    Ok(offers)
-}
-
-/// The candidates of one acquire, one kind after the other in the order it names them.
-fn rotated(acquire: &Acquire, store: &Store, offers: &mut Offers) -> Vec<ItemId> {
-    let of = |kind: &Kind| offers.get(&(store.clone(), kind.clone())).cloned().unwrap_or_default();
-    acquire.kinds.iter().flat_map(of).collect()
+    Err(Error::Unknown(failure))
 }
 
 /// What a batch will write.
@@ -145,8 +152,9 @@ fn rotated(acquire: &Acquire, store: &Store, offers: &mut Offers) -> Vec<ItemId>
 struct Plan {
     /// The k-th change of a row is in a later wave than the one before it, so that a database sees every single step.
     waves: Vec<Vec<Change>>,
-    entries: Vec<Entry>,
     last: BTreeMap<RowKey, usize>,
+    entries: Vec<Entry>,
+    changed: bool,
 }
 
 /// What a change changes.
@@ -160,10 +168,30 @@ enum RowKey {
     Message(ItemId, u64, u32),
 }
 
+impl RowKey {
+    /// The row of a change, and the item it hangs on. An entry is no row: it is appended.
+    fn of(change: &Change) -> Option<(RowKey, Option<ItemId>)> {
+        Some(match change {
+            Change::Insert { item, .. } | Change::Update { item, .. } => (RowKey::Item(item.id), None),
+            Change::Renew { execution, .. } => (RowKey::Item(execution.item), None),
+            Change::Erase(item) => (RowKey::Item(*item), None),
+            Change::Execution(execution) => (RowKey::Execution(execution.id), Some(execution.id.item)),
+            Change::Name(key, _) => (RowKey::Name(key.clone()), None),
+            Change::Lane(key, _) => (RowKey::Lane(key.clone()), None),
+            Change::Record(record) => (RowKey::Record(record.id), Some(record.item)),
+            Change::Message(message) => {
+                (RowKey::Message(message.item, message.version, message.ordinal), Some(message.item))
+            }
+            Change::Entry(_) => return None,
+        })
+    }
+}
+
 impl Plan {
-    fn decide(&mut self, world: &mut World, request: &Request, draw: &mut Draw) -> Reply {
-        let decision = decide(world, request, draw);
+    /// Takes a decision: the batch will write it, and whoever is decided next sees it.
+    fn take(&mut self, world: &mut World, decision: Decision) -> Reply {
         let fresh = !decision.changes.is_empty();
+        self.changed |= fresh;
         self.add(&decision.changes);
         world.apply(decision.changes);
         Reply { answer: decision.answer, fresh }
@@ -177,26 +205,36 @@ impl Plan {
         });
         let floor = lanes.max().map_or(0, |wave| wave + 1);
         for change in changes {
-            let row = match change {
-                Change::Insert { item, .. } | Change::Update { item, .. } => RowKey::Item(item.id),
-                Change::Renew { execution, .. } => RowKey::Item(execution.item),
-                Change::Erase(item) => RowKey::Item(*item),
-                Change::Execution(execution) => RowKey::Execution(execution.id),
-                Change::Name(key, _) => RowKey::Name(key.clone()),
-                Change::Lane(key, _) => RowKey::Lane(key.clone()),
-                Change::Record(record) => RowKey::Record(record.id),
-                Change::Message(message) => RowKey::Message(message.item, message.version, message.ordinal),
-                Change::Entry(entry) => {
+            let Some((row, item)) = RowKey::of(change) else {
+                if let Change::Entry(entry) = change {
                     self.entries.push(entry.clone());
-                    continue;
                 }
+                continue;
             };
-            let wave = self.last.get(&row).map_or(0, |wave| wave + 1).max(floor);
+            // What hangs on an item is not written before the step that made it: an erase in between would take it.
+            let after_item = item.and_then(|item| self.last.get(&RowKey::Item(item)).copied());
+            let after_itself = self.last.get(&row).map(|wave| wave + 1);
+            let wave = floor.max(after_item.unwrap_or(0)).max(after_itself.unwrap_or(0));
             self.last.insert(row, wave);
             if self.waves.len() <= wave {
                 self.waves.resize_with(wave + 1, Vec::new);
             }
             self.waves[wave].push(change.clone());
         }
+    }
+
+    /// Writes what was taken so far. A row that is not there as it was locked means that somebody wrote around the
+    /// locks: the batch is rolled back and halved, so that it costs one request and not all of them.
+    async fn write<T: Tx>(&mut self, tx: &mut T) -> Result<(), Error> {
+        self.last.clear();
+        for wave in std::mem::take(&mut self.waves) {
+            let written = tx.write(&wave).await?;
+            if written != wave.len() {
+                let planned = wave.len();
+                let why = format!("{written} of {planned} rows were written: a row is not as it was locked");
+                return Err(Error::Statement(why));
+            }
+        }
+        Ok(())
     }
 }

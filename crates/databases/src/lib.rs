@@ -12,29 +12,37 @@ pub mod batch;
 pub mod memory;
 
 use std::future::Future;
+use std::sync::Arc;
 
+use tenure_core::body::Body;
 use tenure_core::entry::Entry;
+use tenure_core::execution::Execution;
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Due, Need};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Kind, Label, Store};
-use tenure_core::world::{Change, World};
+use tenure_core::world::{Change, Message, Record, World};
 
 /// Names one batch, so that a commit whose outcome was not heard can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BatchId(pub u128);
 
-/// The world failed, not the request. Nothing is known to be half-written: a transaction is all or nothing.
+/// The world failed, not the request. Nothing is ever half-written: a transaction is all or nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// Another transaction won; trying again is right.
+    /// Another transaction won, and trying again will see what it did. A unique index that is hit by a row of this very
+    /// batch is no race but a [`Error::Statement`]: trying again would hit it again.
     LostRace(String),
-    /// The database can not be reached or can not write. Callers may retry later.
+    /// The database can not be reached or can not write. Nothing was written; callers may retry later.
     Unavailable(String),
-    /// The database answered a statement with an error that is about the statement.
+    /// The database answered a statement with an error that is about the statement, or wrote other rows than it was
+    /// told to. Nothing was written.
     Statement(String),
+    /// It may have been written or not, and the database can not be asked. Repeating is safe for what has a name, a
+    /// fence or a version, which is everything but a create without an idempotency key.
+    Unknown(String),
 }
 
 impl std::fmt::Display for Error {
@@ -43,6 +51,7 @@ impl std::fmt::Display for Error {
             Error::LostRace(why) => write!(f, "lost a race: {why}"),
             Error::Unavailable(why) => write!(f, "the database is unavailable: {why}"),
             Error::Statement(why) => write!(f, "the database refused a statement: {why}"),
+            Error::Unknown(why) => write!(f, "whether it was written is unknown: {why}"),
         }
     }
 }
@@ -52,7 +61,7 @@ impl std::error::Error for Error {}
 impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::LostRace(_) | Error::Unavailable(_) => true,
+            Error::LostRace(_) | Error::Unavailable(_) | Error::Unknown(_) => true,
             Error::Statement(_) => false,
         }
     }
@@ -95,6 +104,34 @@ pub struct Found {
     pub due: Due,
 }
 
+/// Where an item stands in the queue of its kind: candidates are offered in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    pub rank: Time,
+    pub id: ItemId,
+}
+
+impl Place {
+    pub fn of(item: &Item) -> Place {
+        Place { rank: item.rank(), id: item.id }
+    }
+}
+
+/// An item with everything that hangs on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Whole {
+    pub item: Item,
+    /// None once erased; so are the output's and the records' bodies.
+    pub payload: Option<Body>,
+    pub output: Option<Body>,
+    /// Those that committed or ended, oldest first; the live one is in the item's lease.
+    pub executions: Vec<Execution>,
+    /// Sorted by id.
+    pub records: Vec<Record>,
+    /// In the order they were sent.
+    pub messages: Vec<Message>,
+}
+
 /// Which items to list. Unset fields match everything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query {
@@ -120,13 +157,16 @@ pub trait Database: Send + Sync {
     /// Finds out what became of a batch. Waits for a transaction that may still be committing.
     fn settle(&self, batch: BatchId) -> impl Future<Output = Result<Settled, Error>> + Send;
 
-    /// The lifecycles in force. A batch is decided under the ones it began with.
-    fn tables(&self) -> std::sync::Arc<Tables>;
+    /// The lifecycles in force now. A batch is decided under those it began with: [`Tx::tables`].
+    fn tables(&self) -> Arc<Tables>;
 
     /// Adds a lifecycle, or a new version of one; items keep the version they were created under.
     fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send;
 
     fn item(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Item>, Error>> + Send;
+
+    /// As [`Database::item`], with its bodies, executions, records and messages, all of one moment.
+    fn whole(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Whole>, Error>> + Send;
 
     fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send;
 
@@ -135,33 +175,52 @@ pub trait Database: Send + Sync {
 
     /// The log after a position, oldest first, with the position of each entry. What was read once never changes.
     fn log(&self, after: u64, limit: usize) -> impl Future<Output = Result<Vec<(u64, Entry)>, Error>> + Send;
+
+    /// Items that time may have something to do with, in the order of ids. A plain read that locks nothing: what is
+    /// really due is decided when the sweep is. `after` is where the last page ended, so that rows which can not be
+    /// swept do not hide the rest.
+    fn due(
+        &self,
+        what: Overdue,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
 }
 
+/// One transaction, in this order: lock, write, claim, write, append, commit. Dropped before its commit it is rolled
+/// back, also when the drop comes from a panic or from a caller who stopped waiting.
 pub trait Tx: Send {
-    /// Locks names, lanes and items, each in order, loads them, then reads the clock. The only step that waits.
+    /// The lifecycles that were in force when the transaction began: what a request needs and what it comes to are
+    /// judged by the same ones.
+    fn tables(&self) -> Arc<Tables>;
+
+    /// Locks names, lanes and items, each in order, loads them, then reads the clock. The only step that waits. A name or
+    /// a lane that does not exist yet is locked too, or two creates could both find it missing.
     fn lock(&mut self, need: &Need) -> impl Future<Output = Result<World, Error>> + Send;
 
-    /// Locks up to `limit` ready, due items of a kind in rank order, skipping what others have locked, and puts them
-    /// into the world with what a decision about them needs. Never waits.
+    /// Locks up to `limit` ready, due items of a kind after a place, in rank order, skipping what others have locked,
+    /// and puts them into the world with what a decision about them needs. Of the items of an exclusive key only the
+    /// oldest is offered, and none while one is held. Never waits.
+    ///
+    /// It sees what this transaction has written, so an acquire can lease what the same batch created. What it loads
+    /// replaces what the world has: that is as new or newer, since an item may have been loaded before, unlocked, because
+    /// another one is linked to it.
     fn claim(
         &mut self,
         world: &mut World,
         store: &Store,
         kind: &Kind,
+        after: Option<Place>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;
 
-    /// Items that time may have something to do with, skipping what others have locked. Never waits.
-    fn due(&mut self, what: Overdue, limit: usize) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
-
-    /// Writes rows. No item occurs twice in one wave. Answers how many rows were written; the caller compares.
+    /// Writes rows. No row occurs twice in one wave. Answers how many were written; the caller compares. An insert that
+    /// finds its row, and an update or a renewal that does not find the version or the fence it was decided on, writes
+    /// none. Never waits: whatever it touches was locked.
     fn write(&mut self, wave: &[Change]) -> impl Future<Output = Result<usize, Error>> + Send;
 
     /// Appends entries to the log: last before the commit.
     fn append(&mut self, entries: &[Entry]) -> impl Future<Output = Result<(), Error>> + Send;
 
     fn commit(self) -> impl Future<Output = Commit> + Send;
-
-    /// The clock of the database, as [`Tx::lock`] read it.
-    fn now(&self) -> Time;
 }

@@ -13,11 +13,11 @@ use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Due, Need};
 use tenure_core::time::Time;
-use tenure_core::word::{Kind, Store};
-use tenure_core::world::{Change, LaneKey, Named, World};
+use tenure_core::word::{Key, Kind, Store};
+use tenure_core::world::{Change, Lane, LaneKey, Named, World};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::{BatchId, Commit, Database, Error, Found, Overdue, PAGE_MAX, Query, Settled, Tx};
+use crate::{BatchId, Commit, Database, Error, Found, Overdue, PAGE_MAX, Place, Query, Settled, Tx, Whole};
 
 /// Where the time comes from.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -64,8 +64,9 @@ impl Database for Memory {
             now,
             tables,
             staged: Vec::new(),
+            items: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             entries: Vec::new(),
-            versions: BTreeMap::new(),
         })
     }
 
@@ -98,6 +99,19 @@ impl Database for Memory {
         Ok(kept.world.items.get(&id).filter(|item| item.store == *store).cloned())
     }
 
+    async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
+        let kept = self.kept.lock().await;
+        let world = &kept.world;
+        Ok(world.items.get(&id).filter(|item| item.store == *store).map(|item| Whole {
+            item: item.clone(),
+            payload: world.payloads.get(&id).cloned(),
+            output: world.outputs.get(&id).cloned(),
+            executions: world.executions_of(id).cloned().collect(),
+            records: world.records.values().filter(|record| record.item == id).cloned().collect(),
+            messages: world.messages.iter().filter(|message| message.item == id).cloned().collect(),
+        }))
+    }
+
     async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
         let kept = self.kept.lock().await;
         let matches = |item: &&Item| {
@@ -121,6 +135,24 @@ impl Database for Memory {
         let page = positions.take(limit.min(PAGE_MAX));
         Ok(page.map(|(position, key)| (position, kept.world.entries[key].clone())).collect())
     }
+
+    async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
+        let kept = self.kept.lock().await;
+        let (world, now) = (&kept.world, (self.clock)());
+        let due = |item: &Item| match what {
+            Overdue::Time => item.due(now).map(|_| Due::Time),
+            Overdue::Lapsed => {
+                let session = item.lease.as_ref()?.session?;
+                let ended = world.items.get(&session).is_none_or(|session| session.lease.is_none());
+                ended.then_some(Due::Lapsed { session })
+            }
+        };
+        let found = |item: &Item| {
+            Some(Found { store: item.store.clone(), item: item.id, fence: item.fence, due: due(item)? })
+        };
+        let items = world.items.values().filter(|item| after.is_none_or(|after| item.id > after));
+        Ok(items.filter_map(found).take(limit.min(PAGE_MAX)).collect())
+    }
 }
 
 #[derive(Debug)]
@@ -129,13 +161,18 @@ pub struct MemoryTx {
     batch: BatchId,
     now: Time,
     tables: Arc<Tables>,
+    /// What was written and is not committed. Only a claim looks at it before that, and only at items and lanes.
     staged: Vec<Change>,
+    items: BTreeMap<ItemId, Item>,
+    lanes: BTreeMap<LaneKey, Lane>,
     entries: Vec<Entry>,
-    /// The versions of items that staged changes have moved.
-    versions: BTreeMap<ItemId, u64>,
 }
 
 impl Tx for MemoryTx {
+    fn tables(&self) -> Arc<Tables> {
+        self.tables.clone()
+    }
+
     async fn lock(&mut self, need: &Need) -> Result<World, Error> {
         let mut world = World::new(self.tables.clone());
         world.now = self.now;
@@ -148,57 +185,45 @@ impl Tx for MemoryTx {
         world: &mut World,
         store: &Store,
         kind: &Kind,
+        after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<ItemId>, Error> {
-        let kept = &self.kept.world;
         let ready = |item: &&Item| {
             item.store == *store && item.table.kind == *kind && item.slot(self.now) == Slot::Ready
         };
-        let mut candidates: Vec<&Item> =
-            kept.items.values().filter(ready).filter(|item| is_next(kept, item, self.now)).collect();
-        candidates.sort_by_key(|item| (item.rank(), item.id));
-        let offered: Vec<ItemId> = candidates.into_iter().take(limit).map(|item| item.id).collect();
-        let need = Need { items: offered.iter().copied().collect(), ..Need::default() };
-        load(kept, &need, world);
-        Ok(offered)
-    }
-
-    async fn due(&mut self, what: Overdue, limit: usize) -> Result<Vec<Found>, Error> {
-        let kept = &self.kept.world;
-        let due = |item: &Item| match what {
-            Overdue::Time => item.due(self.now).map(|_| Due::Time),
-            Overdue::Lapsed => {
-                let session = item.lease.as_ref()?.session?;
-                let ended = kept.items.get(&session).is_none_or(|session| session.lease.is_none());
-                ended.then_some(Due::Lapsed { session })
+        let ready: Vec<&Item> = self.written().filter(ready).collect();
+        let mut oldest: BTreeMap<&Key, (Time, ItemId)> = BTreeMap::new();
+        for item in &ready {
+            let age = (item.created, item.id);
+            if let Some(key) = &item.key {
+                oldest.entry(key).and_modify(|oldest| *oldest = age.min(*oldest)).or_insert(age);
             }
+        }
+        // Within an exclusive key the oldest due item is next, and only while none is held.
+        let is_next = |item: &Item| match item.key.as_ref().filter(|_| item.table.is_exclusive()) {
+            Some(key) => oldest.get(key) == Some(&(item.created, item.id)) && !self.is_running(item, key),
+            None => true,
         };
-        let found = |item: &Item| {
-            Some(Found { store: item.store.clone(), item: item.id, fence: item.fence, due: due(item)? })
-        };
-        Ok(kept.items.values().filter_map(found).take(limit).collect())
+        let mut places: Vec<Place> =
+            ready.iter().filter(|item| is_next(item)).map(|item| Place::of(item)).collect();
+        places.retain(|place| after.is_none_or(|after| *place > after));
+        places.sort();
+        let offered: Vec<ItemId> = places.into_iter().take(limit).map(|place| place.id).collect();
+        let need = Need { items: offered.iter().copied().collect(), ..Need::default() };
+        load(&self.kept.world, &need, world);
+        // A lane that this transaction emptied is not in the world, and must not come back from what is kept.
+        world.apply(self.lanes.iter().map(|(key, lane)| Change::Lane(key.clone(), *lane)).collect());
+        Ok(offered)
     }
 
     async fn write(&mut self, wave: &[Change]) -> Result<usize, Error> {
         let mut written = 0;
-        for change in wave {
-            let current = |id: &ItemId| {
-                self.versions
-                    .get(id)
-                    .copied()
-                    .or_else(|| self.kept.world.items.get(id).map(|item| item.version))
-            };
-            let fits = match change {
-                Change::Insert { item, .. } => current(&item.id).is_none(),
-                Change::Update { was, item, .. } => current(&item.id) == Some(*was),
-                _ => true,
-            };
-            if let (true, Change::Insert { item, .. } | Change::Update { item, .. }) = (fits, change) {
-                self.versions.insert(item.id, item.version);
+        for change in wave.iter().filter(|change| !matches!(change, Change::Entry(_))) {
+            if self.fits(change) {
+                self.stage(change.clone());
+                written += 1;
             }
-            written += usize::from(fits);
         }
-        self.staged.extend(wave.iter().cloned());
         Ok(written)
     }
 
@@ -217,29 +242,59 @@ impl Tx for MemoryTx {
         kept.batches.insert(batch);
         Commit::Done
     }
+}
 
-    fn now(&self) -> Time {
-        self.now
+impl MemoryTx {
+    /// All items as this transaction sees them.
+    fn written(&self) -> impl Iterator<Item = &Item> {
+        let untouched = self.kept.world.items.values().filter(|item| !self.items.contains_key(&item.id));
+        untouched.chain(self.items.values())
+    }
+
+    fn item(&self, id: ItemId) -> Option<&Item> {
+        self.items.get(&id).or_else(|| self.kept.world.items.get(&id))
+    }
+
+    fn is_running(&self, item: &Item, key: &Key) -> bool {
+        let (store, kind) = (item.store.clone(), item.table.kind.clone());
+        let lane = LaneKey { store, kind, key: key.clone() };
+        let lane = self.lanes.get(&lane).or_else(|| self.kept.world.lanes.get(&lane));
+        lane.is_some_and(|lane| lane.running.is_some())
+    }
+
+    /// Whether a change finds its row as it expects it.
+    fn fits(&self, change: &Change) -> bool {
+        match change {
+            Change::Insert { item, .. } => self.item(item.id).is_none(),
+            Change::Update { was, item, .. } => self.item(item.id).is_some_and(|found| found.version == *was),
+            Change::Renew { execution, .. } => self
+                .item(execution.item)
+                .is_some_and(|found| found.fence == execution.fence && found.lease.is_some()),
+            Change::Erase(item) => self.item(*item).is_some(),
+            Change::Record(record) => !self.kept.world.records.contains_key(&record.id),
+            Change::Execution(_) | Change::Name(..) | Change::Lane(..) => true,
+            Change::Message(_) | Change::Entry(_) => true,
+        }
+    }
+
+    fn stage(&mut self, change: Change) {
+        match &change {
+            Change::Insert { item, .. } | Change::Update { item, .. } => {
+                self.items.insert(item.id, item.clone());
+            }
+            Change::Lane(key, lane) => {
+                self.lanes.insert(key.clone(), *lane);
+            }
+            // A renewal moves no item in or out of what a claim looks for.
+            Change::Renew { .. } | Change::Erase(_) | Change::Record(_) | Change::Execution(_) => {}
+            Change::Name(..) | Change::Message(_) | Change::Entry(_) => {}
+        }
+        self.staged.push(change);
     }
 }
 
-/// Within a lane the oldest due item is next, and only while none of the lane is held.
-fn is_next(kept: &World, item: &Item, now: Time) -> bool {
-    let Some(key) = item.key.as_ref().filter(|_| item.table.is_exclusive()) else { return true };
-    let lane = LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key: key.clone() };
-    if kept.lanes.get(&lane).is_some_and(|lane| lane.running.is_some()) {
-        return false;
-    }
-    !kept.items.values().any(|other| {
-        other.store == item.store
-            && other.key == item.key
-            && other.table.kind == item.table.kind
-            && other.slot(now) == Slot::Ready
-            && (other.created, other.id) < (item.created, item.id)
-    })
-}
-
-/// Loads what a need names and what hangs on it. What is in the world already stays as it is: it may be newer.
+/// Loads what a need names and what hangs on it. What is in the world already stays: here, where nobody else writes
+/// meanwhile, it is what was kept or what this transaction made of it.
 fn load(kept: &World, need: &Need, world: &mut World) {
     let mut items: BTreeSet<ItemId> = need.items.clone();
     let mut executions: BTreeSet<ExecutionId> = need.executions.clone();

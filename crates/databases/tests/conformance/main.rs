@@ -1,0 +1,118 @@
+//! The conformance suite: what every database must do, whatever it keeps its rows in.
+//!
+//! A check is written once, for any [`harness::Harness`]. The list below names them all; one line in `conformance!` runs
+//! the list on another database. The properties, which need two databases at once, stand in `properties.rs`.
+
+mod batches;
+mod committing;
+mod creating;
+mod fencing;
+mod harness;
+mod leasing;
+mod logging;
+mod properties;
+mod random;
+mod reading;
+mod requests;
+mod sweeping;
+
+macro_rules! conformance {
+    ($($checks:tt)*) => {
+        mod memory { each!(crate::harness::Memory; $($checks)*); }
+    };
+}
+
+macro_rules! each {
+    ($harness:ty; $($(#[$attribute:meta])* fn $name:ident() { $subject:ident })*) => {
+        $($(#[$attribute])* fn $name() { crate::harness::check::<$harness>(crate::$subject::$name::<$harness>) })*
+    };
+}
+
+conformance! {
+    #[test] fn requests_of_one_item_are_decided_in_order_of_arrival() { batches }
+    #[test] fn one_bad_request_of_a_hundred_fails_alone() { batches }
+    // covers: K-04
+    #[test] fn a_batch_that_changes_nothing_writes_nothing() { batches }
+    #[test] fn replies_come_in_the_order_of_requests() { batches }
+    #[test] fn fresh_says_whether_something_was_written() { batches }
+    #[test] fn callers_in_parallel_each_get_their_own_answer() { batches }
+    #[test] fn an_acquire_leases_what_its_batch_made_ready() { batches }
+    #[test] fn a_record_that_follows_an_erase_keeps_its_body() { batches }
+
+    // covers: K-30
+    #[test] fn a_hundred_parallel_creates_of_one_name_make_one_item() { creating }
+    // covers: K-30
+    #[test] fn the_first_answer_is_given_again_when_the_item_has_moved_on() { creating }
+    // covers: K-30
+    #[test] fn one_name_with_another_request_is_a_conflict() { creating }
+    // covers: K-30
+    #[test] fn names_count_within_their_store_and_kind() { creating }
+    #[test] fn creates_on_one_key_coalesce_as_the_lifecycle_says() { creating }
+    #[test] fn created_and_leased_in_one_step_it_is_never_offered() { creating }
+
+    // covers: K-10, K-15
+    #[test] fn of_two_claimers_one_wins() { leasing }
+    // covers: K-32
+    #[test] fn an_acquire_goes_by_rank() { leasing }
+    // covers: K-32
+    #[test] fn nothing_is_offered_before_its_time() { leasing }
+    // covers: K-32
+    #[test] fn a_delayed_item_does_not_hold_its_key() { leasing }
+    // covers: K-32
+    #[test] fn within_a_key_the_oldest_is_first() { leasing }
+    // covers: K-31, K-32
+    #[test] fn one_is_running_a_key_under_many_claimers() { leasing }
+    #[test] fn never_more_is_leased_than_was_asked_for() { leasing }
+    #[test] fn an_acquire_that_is_refused_harms_no_other() { leasing }
+    #[test] fn kinds_are_taken_in_the_order_they_are_named() { leasing }
+    #[test] fn acquires_of_one_batch_share_what_there_is() { leasing }
+    // covers: K-18
+    #[test] fn a_lost_answer_is_given_again_while_it_is_held() { leasing }
+    // covers: K-18
+    #[test] fn a_named_take_is_remembered_beside_a_named_acquire() { leasing }
+    // covers: K-15
+    #[test] fn losing_a_candidate_goes_on_to_the_next() { leasing }
+
+    // covers: K-12
+    #[test] fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state() { fencing }
+    // covers: K-12
+    #[test] fn only_the_holder_of_the_present_lease_can_write() { fencing }
+    // covers: K-10, K-12, K-17
+    #[test] fn a_lease_ends_at_the_very_moment_it_says() { fencing }
+    // covers: K-13
+    #[test] fn a_renewal_writes_no_entry_and_no_version() { fencing }
+
+    // covers: K-04, K-22, K-39
+    #[test] fn a_commit_that_is_repeated_happens_once() { committing }
+    // covers: K-23, K-24
+    #[test] fn a_second_execution_learns_of_the_one_that_committed() { committing }
+    // covers: K-05, K-22
+    #[test] fn commit_races_sweep_races_cancel_and_one_of_them_ends_it() { committing }
+    // covers: K-02, K-37
+    #[test] fn effects_happen_all_or_not_at_all() { committing }
+    #[test] fn the_newer_supersedes_the_older_in_one_batch() { committing }
+    // covers: K-25
+    #[test] fn what_has_committed_is_only_ever_finished() { committing }
+
+    // covers: K-25, K-34
+    #[test] fn what_time_ended_is_found_and_ended() { sweeping }
+    #[test] fn leases_lapse_with_their_session() { sweeping }
+    #[test] fn pages_of_what_is_due_reach_everything() { sweeping }
+    // covers: K-13
+    #[test] fn a_list_that_was_read_before_a_renewal_has_no_effect() { sweeping }
+    #[test] fn one_that_can_not_be_swept_stops_no_other() { sweeping }
+
+    // covers: K-45
+    #[test] fn what_was_read_once_never_changes() { logging }
+    // covers: K-40, K-45
+    #[test] fn a_history_is_contiguous_and_chained() { logging }
+    #[test] fn the_log_replays_to_what_is_kept() { logging }
+    #[test] fn a_clock_that_is_set_back_does_not_turn_a_history_round() { logging }
+
+    #[test] fn a_list_is_filtered_by_every_field() { reading }
+    #[test] fn pages_of_a_list_hold_every_item_once() { reading }
+    // covers: K-37
+    #[test] fn nothing_is_found_across_stores() { reading }
+    #[test] fn a_key_or_name_of_another_store_is_another() { reading }
+    #[test] fn an_item_keeps_its_lifecycle() { reading }
+}
