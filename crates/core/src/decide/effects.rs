@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::code::{Code, Problem};
 use crate::draw::Draw;
 use crate::entry::{Cause, MessageMark, Written};
-use crate::id::{ItemId, RecordId};
+use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::Row;
 use crate::lifecycle::effect::{Effect, Scope};
@@ -122,18 +122,10 @@ impl Prepared {
                 Standing::LeftOut => {}
             }
         }
-        if row.effects.contains(&Effect::CloseSteps) {
-            for step in &item.open_steps {
-                let closing = closing_record(item, step, &row.event);
-                let id = RecordId::of(item.id, &closing.label, &closing.name);
-                let is_given = given.iter().any(|r| (&r.label, &r.name) == (&closing.label, &closing.name));
-                // Whatever a worker has written under that name, nothing keeps the row from being taken.
-                if draft.record(id).is_none() && !is_given {
-                    given.push(closing);
-                }
-            }
-        }
         self.records = new_records(draft, item.id, &given)?;
+        if row.effects.contains(&Effect::CloseSteps) {
+            self.records.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
+        }
         Ok(())
     }
 

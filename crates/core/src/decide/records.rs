@@ -28,6 +28,9 @@ pub fn new_records(draft: &Draft, item: ItemId, records: &[NewRecord]) -> Result
         if !seen.insert(id) {
             return Err(refused("is given twice"));
         }
+        if &*record.label == CLOSING.0 && record.name.ends_with(CLOSING.1) {
+            return Err(refused("has a name that is kept for steps which nobody closed"));
+        }
         match draft.record(id) {
             None => new.push(record.clone()),
             Some(kept) if kept.hash == record.body.hash() => {}
@@ -51,12 +54,16 @@ pub fn bodies(records: &[NewRecord]) -> Vec<Body> {
     records.iter().map(|record| record.body.clone()).collect()
 }
 
+/// The label of closing records, and how their names end. Nobody else writes such a record: one that was there already
+/// would keep an item from ending.
+const CLOSING: (&str, &str) = ("step", "/closed");
+
 /// What `close open steps` writes for a step that never ended.
 pub fn closing_record(item: &Item, step: &Label, event: &Event) -> NewRecord {
     let text = format!(r#"{{"error_code":"{event}","status":"failed","step":"{step}"}}"#);
     NewRecord {
-        label: "step".parse().expect("a valid label"),
-        name: format!("{step}/{}/closed", item.fence).parse().expect("a valid name"),
+        label: CLOSING.0.parse().expect("a valid label"),
+        name: format!("{step}/{}{}", item.fence, CLOSING.1).parse().expect("a valid name"),
         body: Body::json(text.into_bytes()).expect("this is JSON"),
     }
 }
