@@ -115,6 +115,7 @@ impl Prepared {
         rule: Rule,
         listed: &[Effect],
     ) -> Result<(), Answer> {
+        check_names(&effects.records)?;
         let mut given: Vec<NewRecord> = Vec::new();
         for record in &effects.records {
             let is_listed =
@@ -128,15 +129,7 @@ impl Prepared {
             }
         }
         if row.effects.contains(&Effect::CloseSteps) {
-            for step in &item.open_steps {
-                let closing = closing_record(item, step, &row.event);
-                let id = RecordId::of(item.id, &closing.label, &closing.name);
-                let is_given = given.iter().any(|r| (&r.label, &r.name) == (&closing.label, &closing.name));
-                // Whatever a worker has written under that name, nothing keeps the row from being taken.
-                if draft.record(id).is_none() && !is_given {
-                    given.push(closing);
-                }
-            }
+            given.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
         }
         self.records = new_records(draft, item.id, &given)?;
         Ok(())
@@ -308,11 +301,27 @@ fn not_listed(item: &Item, what: &str) -> Answer {
     Answer::Invalid(Problem::new(Code::Forbidden, detail))
 }
 
+/// The names of closing records are the kernel's: one that a worker had written would keep its run from ending.
+pub(super) fn check_names(records: &[NewRecord]) -> Result<(), Answer> {
+    match records.iter().find(|record| &*record.label == "step" && record.name.ends_with(CLOSED)) {
+        None => Ok(()),
+        Some(record) => {
+            let detail = format!(
+                "`{}`: the names of steps that end in {CLOSED} are kept for `close open steps`",
+                record.name
+            );
+            Err(Answer::Invalid(Problem::invalid(detail)))
+        }
+    }
+}
+
+const CLOSED: &str = "/closed";
+
 fn closing_record(item: &Item, step: &Label, event: &Event) -> NewRecord {
     let text = format!(r#"{{"error_code":"{event}","status":"failed","step":"{step}"}}"#);
     NewRecord {
         label: "step".parse().expect("a valid label"),
-        name: format!("{step}/{}/closed", item.fence).parse().expect("a valid name"),
+        name: format!("{step}/{}{CLOSED}", item.fence).parse().expect("a valid name"),
         body: Body::json(text.into_bytes()).expect("this is JSON"),
     }
 }

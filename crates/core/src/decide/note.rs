@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
-use super::effects::{marks, new_records};
+use super::effects::{check_names, marks, new_records};
 use super::{Decided, find};
 use crate::answer::Answer;
 use crate::code::Problem;
@@ -28,6 +28,7 @@ impl Note {
         if self.records.is_empty() {
             return Err(Answer::Invalid(Problem::invalid("a note without records")));
         }
+        check_names(&self.records)?;
         let records = new_records(draft, item.id, &self.records)?;
         if records.is_empty() {
             return Ok(Answer::Same(Box::new(item)));

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
-use super::effects::{marks, new_records};
+use super::effects::{check_names, marks, new_records};
 use super::guards::{judge_role, refuse};
 use super::{Decided, find, held};
 use crate::answer::Answer;
@@ -38,6 +38,7 @@ impl Progress {
             let detail = "progress is appended between start and commit".into();
             return Err(refuse(&item, &Event::Progress, Code::TransitionRefused, detail));
         }
+        check_names(&self.records)?;
         let records = new_records(draft, item.id, &self.records)?;
         if records.is_empty() {
             return match self.records.is_empty() {
