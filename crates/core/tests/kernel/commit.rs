@@ -276,3 +276,36 @@ fn a_jobs_state_is_what_its_executions_make_it() {
     bench.ask("worker:a/1", finish(last));
     expected(&bench, "SUCCEEDED");
 }
+
+// covers: K-27, J-02, J-03, J-09
+#[test]
+fn however_a_job_ends_its_executions_say_so() {
+    for (ending, state) in
+        [("for good", "FAILED"), ("exhausted", "FAILED"), ("waiting", "CANCELLED"), ("running", "CANCELLED")]
+    {
+        let mut bench = Bench::new();
+        let job = bench.created("api:t", Create { attempts: Some(2), ..new("job", "{}") }).id;
+        let run = |bench: &mut Bench| {
+            bench.wait_until_due(job);
+            bench.run("worker:a/1", job)
+        };
+        let first = run(&mut bench);
+        bench.ask("worker:a/1", if ending == "for good" { fail_for_good(first) } else { fail(first) });
+        match ending {
+            "exhausted" => {
+                run(&mut bench);
+                bench.expire(job);
+            }
+            "waiting" => drop(bench.ask("api:t", cancel(job))),
+            "running" => {
+                let second = run(&mut bench);
+                bench.ask("api:t", cancel(job));
+                bench.ask("worker:a/1", release(second));
+            }
+            _ => {}
+        }
+        let item = bench.item(job);
+        let derived = derive(&item.table, Some(2), bench.world.executions_of(job)).unwrap();
+        assert_eq!((bench.state(job), item.table.name(derived)), (state, state), "{ending}");
+    }
+}

@@ -224,6 +224,21 @@ fn requests_for_a_verdict_are_taken_together_while_it_is_queued() {
     assert!(matches!(bench.ask("api:test", ask("a")), Answer::Coalesced(item) if item.id == first));
 }
 
+// covers: K-30
+#[test]
+fn a_folded_name_outlives_two_versions_of_its_lifecycle() {
+    let source = shipped::SHIPPED.iter().find(|shipped| shipped.file == "verdict.md").unwrap().source;
+    let mut bench = Bench::new();
+    let create = |name: &str| Command::Create(named("verdict", r#"{"claim_id":"c"}"#, name));
+    bench.ask("api:test", create("first"));
+    let mut tables = (*bench.world.tables).clone();
+    for lease in ["30 s", "90 s"] {
+        tables.add(parse(&source.replace("60 s ", lease)).unwrap());
+        bench.world.tables = Arc::new(tables.clone());
+        assert!(matches!(bench.ask("api:test", create("second")), Answer::Coalesced(_)), "{lease}");
+    }
+}
+
 // covers: R-02, R-03
 #[test]
 fn a_run_is_accepted_as_queued_while_another_runs() {

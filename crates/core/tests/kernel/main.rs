@@ -3,6 +3,7 @@
 mod kit;
 
 mod cancel;
+mod canonical;
 mod commit;
 mod create;
 mod effects;
@@ -12,6 +13,7 @@ mod leases;
 mod log;
 mod matrix;
 mod moves;
+mod needs;
 mod probes;
 mod properties;
 mod retries;

@@ -144,12 +144,17 @@ fn a_run_that_times_out_closes_its_open_steps_as_failed() {
         step("read/1/begun", &["read"], &[]),
         step("read/1/ended", &[], &["read"]),
         step("parse/1/begun", &["parse"], &[]),
-        // A careless worker: opened twice, and written under the name that the kernel gives to the closing of another.
+        // A careless worker opens it twice.
         step("parse/2/begun", &["parse"], &[]),
-        step("store/1/closed", &["store"], &[]),
+        step("store/1/begun", &["store"], &[]),
     ] {
         assert!(bench.ask("worker:a/1", command).is_yes());
     }
+    // A closing record that it wrote itself would be in the way of the kernel's.
+    assert_eq!(bench.refusal("worker:a/1", step("parse/1/closed", &[], &[])), "INVALID_REQUEST");
+    assert_eq!(bench.refusal("api:t", note(run, record("step", "parse/1/closed", "{}"))), "INVALID_REQUEST");
+    let given = recording(record("step", "parse/1/closed", "{}"));
+    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, given)), "INVALID_REQUEST");
     bench.wait(seconds(120));
     assert!(matches!(bench.sweep(run), Answer::Done(_)));
     assert_eq!((bench.state(run), bench.item(run).open_steps.len()), ("TIMED_OUT", 0));
