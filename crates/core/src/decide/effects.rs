@@ -138,10 +138,12 @@ impl Prepared {
                 }
             }
         }
-        if row.effects.contains(&Effect::CloseSteps) {
-            given.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
-        }
         self.records = new_records(draft, item.id, &given)?;
+        // Nobody else writes these names, and each only once: a step may have been opened twice.
+        if row.effects.contains(&Effect::CloseSteps) {
+            let steps: BTreeSet<&Label> = item.open_steps.iter().collect();
+            self.records.extend(steps.into_iter().map(|step| closing_record(item, step, &row.event)));
+        }
         Ok(())
     }
 
@@ -284,6 +286,12 @@ fn not_listed(item: &Item, what: &str) -> Answer {
     Answer::Invalid(Problem::new(Code::Forbidden, detail))
 }
 
+/// The record that ends a step which its execution did not end. Its name is the kernel's own: a worker that could take it
+/// could keep its item from ever ending.
+fn is_closing(record: &NewRecord) -> bool {
+    &*record.label == "step" && record.name.ends_with("/closed")
+}
+
 fn closing_record(item: &Item, step: &Label, event: &Event) -> NewRecord {
     let text = format!(r#"{{"error_code":"{event}","status":"failed","step":"{step}"}}"#);
     NewRecord {
@@ -303,16 +311,19 @@ pub(super) fn new_records(
     let mut new = Vec::new();
     for record in records {
         let id = RecordId::of(item, &record.label, &record.name);
-        let twice = |what: &str| {
+        let wrong = |what: &str| {
             Answer::Invalid(Problem::invalid(format!("record {} `{}` {what}", record.label, record.name)))
         };
         if !seen.insert(id) {
-            return Err(twice("is given twice"));
+            return Err(wrong("is given twice"));
+        }
+        if is_closing(record) {
+            return Err(wrong("has a name that only the closing of a step has"));
         }
         match draft.record(id) {
             None => new.push(record.clone()),
             Some(kept) if kept.hash == record.body.hash() => {}
-            Some(_) => return Err(twice("is there already with other content; records are append-only")),
+            Some(_) => return Err(wrong("is there already with other content; records are append-only")),
         }
     }
     Ok(new)
