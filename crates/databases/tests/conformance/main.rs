@@ -101,6 +101,7 @@ conformance! {
     // covers: K-13
     #[test] fn a_list_that_was_read_before_a_renewal_has_no_effect() { sweeping }
     #[test] fn one_that_can_not_be_swept_stops_no_other() { sweeping }
+    #[test] fn no_open_step_keeps_a_run_from_ending() { sweeping }
 
     // covers: K-45
     #[test] fn what_was_read_once_never_changes() { logging }
