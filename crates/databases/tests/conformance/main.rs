@@ -72,6 +72,7 @@ conformance! {
     #[test] fn a_named_take_is_remembered_beside_a_named_acquire() { leasing }
     // covers: K-15
     #[test] fn losing_a_candidate_goes_on_to_the_next() { leasing }
+    #[test] fn what_an_item_depends_on_is_looked_at() { leasing }
 
     // covers: K-12
     #[test] fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state() { fencing }

@@ -47,7 +47,7 @@ impl Dice {
     }
 }
 
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "job",
     "job",
     "job",
@@ -64,6 +64,7 @@ const KINDS: [&str; 16] = [
     "claim",
     "ticket",
     "work_order",
+    "document",
 ];
 
 impl Scene<'_> {
