@@ -224,3 +224,24 @@ pub async fn losing_a_candidate_goes_on_to_the_next<H: Harness>(bench: &Bench<H>
     let got: Vec<Vec<ItemId>> = replies.into_iter().map(|reply| ids(&leases(reply.answer))).collect();
     assert_eq!(got, [vec![], vec![free], vec![]], "it is found behind seventy that can not go");
 }
+
+/// A guard that asks for linked items finds them, whether the lease is taken or acquired.
+pub async fn what_an_item_depends_on_is_looked_at<H: Harness>(bench: &Bench<H>) {
+    let session = bench.create(new("session", "{}")).await;
+    bench.take("worker:a/1", session).await;
+    let done = bench.create(new("document", "{}")).await;
+    let open = bench.create(new("job", "{}")).await;
+    let todo = |to| {
+        let links = vec![Link { label: "depends".parse().unwrap(), to }];
+        Create { links, ..new("todo", r#"{"title":"t"}"#) }
+    };
+    let (first, second) = (bench.create(todo(done)).await, bench.create(todo(done)).await);
+    let never = bench.create(todo(open)).await;
+    let attests = vec![Guard::Workspace];
+    let terms = Terms { session: Some(session), attests, ..Terms::default() };
+    let take = |item| Command::Take(Take { item, terms: terms.clone() });
+    assert_eq!(bench.ask("worker:a/1", take(never)).await.code(), Some(Code::TransitionRefused));
+    assert!(bench.ask("worker:a/1", take(first)).await.is_yes());
+    let leased = leases(bench.ask("worker:a/1", acquire_with(&["todo"], 5, terms)).await);
+    assert_eq!(ids(&leased), [second]);
+}

@@ -72,12 +72,13 @@ conformance! {
     #[test] fn a_named_take_is_remembered_beside_a_named_acquire() { leasing }
     // covers: K-15
     #[test] fn losing_a_candidate_goes_on_to_the_next() { leasing }
+    #[test] fn what_an_item_depends_on_is_looked_at() { leasing }
 
     // covers: K-12
     #[test] fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state() { fencing }
     // covers: K-12
     #[test] fn only_the_holder_of_the_present_lease_can_write() { fencing }
-    // covers: K-10, K-12, K-17
+    // covers: K-10, K-12
     #[test] fn a_lease_ends_at_the_very_moment_it_says() { fencing }
     // covers: K-13
     #[test] fn a_renewal_writes_no_entry_and_no_version() { fencing }
@@ -98,9 +99,9 @@ conformance! {
     #[test] fn what_time_ended_is_found_and_ended() { sweeping }
     #[test] fn leases_lapse_with_their_session() { sweeping }
     #[test] fn pages_of_what_is_due_reach_everything() { sweeping }
-    // covers: K-13
     #[test] fn a_list_that_was_read_before_a_renewal_has_no_effect() { sweeping }
     #[test] fn one_that_can_not_be_swept_stops_no_other() { sweeping }
+    #[test] fn no_open_step_keeps_a_run_from_ending() { sweeping }
 
     // covers: K-45
     #[test] fn what_was_read_once_never_changes() { logging }
@@ -111,7 +112,6 @@ conformance! {
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     #[test] fn pages_of_a_list_hold_every_item_once() { reading }
-    // covers: K-37
     #[test] fn nothing_is_found_across_stores() { reading }
     #[test] fn a_key_or_name_of_another_store_is_another() { reading }
     #[test] fn an_item_keeps_its_lifecycle() { reading }

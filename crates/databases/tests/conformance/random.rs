@@ -47,11 +47,15 @@ impl Dice {
     }
 }
 
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 17] = [
+    "job",
+    "job",
     "job",
     "job",
     "run",
     "run",
+    "run",
+    "verdict",
     "verdict",
     "ticket_ready",
     "validation",
@@ -59,8 +63,8 @@ const KINDS: [&str; 13] = [
     "session",
     "claim",
     "ticket",
-    "blocker",
     "work_order",
+    "document",
 ];
 
 impl Scene<'_> {
@@ -183,7 +187,7 @@ impl Scene<'_> {
 
     fn commit(&self, dice: &mut Dice, item: Option<&Item>, execution: ExecutionId) -> (Event, Command) {
         let by_commit = item.is_some_and(|item| item.table.rows.iter().any(|row| row.event == Event::Commit));
-        let (finish, session) = (dice.one_in(2), self.session(dice));
+        let (finish, session) = (dice.one_in(5), self.session(dice));
         let output = dice.sometimes(|_| body("7"));
         let effects = if dice.one_in(3) { self.effects(dice) } else { Effects::default() };
         let attests = self.attests(dice);
@@ -255,7 +259,7 @@ impl Scene<'_> {
     fn terms(&self, dice: &mut Dice) -> Terms {
         Terms {
             lease: dice.sometimes(|_| Duration::from_secs(30)),
-            start: dice.one_in(2),
+            start: !dice.one_in(4),
             session: self.session(dice),
             request: dice.sometimes(|dice| dice.pick(&["r1", "r2", "r3"]).parse().unwrap()),
             attests: self.attests(dice),

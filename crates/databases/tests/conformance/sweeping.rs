@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::guard::Guard;
-use tenure_core::request::{Command, Due, Effects, Request, Sweep, Take, Terms};
+use tenure_core::request::{Command, Due, Effects, Progress, Request, Sweep, Take, Terms};
 use tenure_databases::{Database, Found, Overdue};
 
 use crate::harness::{Bench, Harness};
@@ -148,4 +148,26 @@ pub async fn one_that_can_not_be_swept_stops_no_other<H: Harness>(bench: &Bench<
     assert_eq!(replies.iter().filter(|reply| reply.fresh).count(), 2, "{replies:#?}");
     assert_eq!(bench.due(Overdue::Time).await, [order]);
     assert_eq!(bench.state(jobs[1]).await, "PENDING");
+}
+
+/// A worker opens a step twice, or writes what the closing of the step would write: its run ends all the same.
+pub async fn no_open_step_keeps_a_run_from_ending<H: Harness>(bench: &Bench<H>) {
+    for (document, name) in [("d1", "began"), ("d2", "x/1/closed")] {
+        let run = bench.pass(document).await;
+        let execution = bench.run("worker:a/1", run).await;
+        for text in ["1", "2"] {
+            let (records, opens) =
+                (vec![record("step", &format!("{name}{text}"), text)], vec!["x".parse().unwrap()]);
+            let progress = Progress { execution, records, opens, closes: Vec::new() };
+            assert!(bench.ask("worker:a/1", Command::Progress(progress)).await.is_yes());
+        }
+        bench.ask("worker:a/1", progress(execution, record("step", name, "1"))).await;
+        bench.wait(Duration::from_secs(121));
+        let reply = bench.reply(sweep(execution)).await;
+        assert!(reply.fresh, "{document}: {reply:?}");
+        assert_eq!(bench.state(run).await, "TIMED_OUT");
+        let closed =
+            bench.whole(run).await.records.into_iter().filter(|record| &*record.name == "x/1/closed");
+        assert_eq!(closed.count(), 1, "{document}");
+    }
 }

@@ -1,0 +1,378 @@
+//! A database that fails where it is told to: at each step of a transaction, once, a few times or always.
+//!
+//! Whatever fails, nothing is written twice or by half, and a fault that is about one request costs that one alone.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use tenure_core::answer::Answer;
+use tenure_core::body::Body;
+use tenure_core::draw::Draw;
+use tenure_core::entry::Entry;
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::lifecycle::shipped;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::request::{Acquire, Command, Create, Need, Request, Terms};
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Store};
+use tenure_core::world::{Change, World};
+use tenure_databases::batch::{self, Reply};
+use tenure_databases::memory::{Memory, MemoryTx};
+use tenure_databases::{BatchId, Commit, Database, Error, Found, Overdue, Place, Query, Settled, Tx, Whole};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Begin,
+    Lock,
+    Claim,
+    Write,
+    Append,
+    Commit,
+}
+
+const STEPS: [Step; 6] = [Step::Begin, Step::Lock, Step::Claim, Step::Write, Step::Append, Step::Commit];
+
+#[derive(Clone, Debug)]
+enum Fault {
+    /// At this step, once.
+    At(Step, Error),
+    /// The commit's answer is lost; whether it happened is said here.
+    Unheard { happened: bool },
+    /// The outcome of a commit can not be asked for, once.
+    Settle(Error),
+    /// Fewer rows than planned, once.
+    Short,
+}
+
+#[derive(Default)]
+struct Faults {
+    coming: VecDeque<Fault>,
+    /// A create of this name breaks its statement, for ever.
+    poison: Option<String>,
+    commits: usize,
+}
+
+impl Faults {
+    /// The error that is due at this step, if one is.
+    fn at(&mut self, step: Step) -> Result<(), Error> {
+        match self.coming.front() {
+            Some(Fault::At(at, _)) if *at == step => match self.coming.pop_front() {
+                Some(Fault::At(_, error)) => Err(error),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Faulty {
+    inner: Memory,
+    faults: Arc<Mutex<Faults>>,
+}
+
+struct FaultyTx {
+    inner: MemoryTx,
+    faults: Arc<Mutex<Faults>>,
+}
+
+impl Faulty {
+    fn new(coming: impl IntoIterator<Item = Fault>) -> Faulty {
+        let clock = || Time::from_micros(1_794_774_300_000_000);
+        let faults = Faults { coming: coming.into_iter().collect(), ..Faults::default() };
+        Faulty {
+            inner: Memory::new(shipped::tables(), Arc::new(clock)),
+            faults: Arc::new(Mutex::new(faults)),
+        }
+    }
+
+    fn at(&self, step: Step) -> Result<(), Error> {
+        self.faults.lock().unwrap().at(step)
+    }
+
+    fn commits(&self) -> usize {
+        self.faults.lock().unwrap().commits
+    }
+
+    fn is_spent(&self) -> bool {
+        self.faults.lock().unwrap().coming.is_empty()
+    }
+}
+
+impl Database for Faulty {
+    type Tx<'a> = FaultyTx;
+
+    async fn begin(&self, batch: BatchId) -> Result<FaultyTx, Error> {
+        self.at(Step::Begin)?;
+        Ok(FaultyTx { inner: self.inner.begin(batch).await?, faults: self.faults.clone() })
+    }
+
+    async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
+        let fault =
+            self.faults.lock().unwrap().coming.pop_front_if(|fault| matches!(fault, Fault::Settle(_)));
+        if let Some(Fault::Settle(error)) = fault {
+            return Err(error);
+        }
+        self.inner.settle(batch).await
+    }
+
+    fn tables(&self) -> Arc<Tables> {
+        self.inner.tables()
+    }
+
+    fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.add_table(source)
+    }
+
+    fn item(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Item>, Error>> + Send {
+        self.inner.item(store, id)
+    }
+
+    fn whole(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Whole>, Error>> + Send {
+        self.inner.whole(store, id)
+    }
+
+    fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send {
+        self.inner.list(query)
+    }
+
+    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.inner.history(store, id)
+    }
+
+    fn log(&self, after: u64, limit: usize) -> impl Future<Output = Result<Vec<(u64, Entry)>, Error>> + Send {
+        self.inner.log(after, limit)
+    }
+
+    fn due(
+        &self,
+        what: Overdue,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
+        self.inner.due(what, after, limit)
+    }
+}
+
+impl FaultyTx {
+    fn at(&self, step: Step) -> Result<(), Error> {
+        self.faults.lock().unwrap().at(step)
+    }
+
+    /// Whether the wave writes the name that breaks its statement.
+    fn is_poisoned(&self, wave: &[Change]) -> bool {
+        let poison = self.faults.lock().unwrap().poison.clone();
+        wave.iter().any(|change| match change {
+            Change::Name(key, _) => Some(key.name.as_str()) == poison.as_deref(),
+            _ => false,
+        })
+    }
+}
+
+impl Tx for FaultyTx {
+    fn tables(&self) -> Arc<Tables> {
+        self.inner.tables()
+    }
+
+    async fn lock(&mut self, need: &Need) -> Result<World, Error> {
+        self.at(Step::Lock)?;
+        self.inner.lock(need).await
+    }
+
+    async fn claim(
+        &mut self,
+        world: &mut World,
+        store: &Store,
+        kind: &Kind,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        self.at(Step::Claim)?;
+        self.inner.claim(world, store, kind, after, limit).await
+    }
+
+    async fn write(&mut self, wave: &[Change]) -> Result<usize, Error> {
+        self.at(Step::Write)?;
+        if self.is_poisoned(wave) {
+            return Err(Error::Statement("value too long".to_string()));
+        }
+        let short = self.faults.lock().unwrap().coming.pop_front_if(|fault| matches!(fault, Fault::Short));
+        Ok(self.inner.write(wave).await? - usize::from(short.is_some()))
+    }
+
+    async fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        self.at(Step::Append)?;
+        self.inner.append(entries).await
+    }
+
+    async fn commit(self) -> Commit {
+        if let Err(error) = self.at(Step::Commit) {
+            return Commit::Not(error);
+        }
+        let unheard = |fault: &mut Fault| matches!(fault, Fault::Unheard { .. });
+        let unheard = self.faults.lock().unwrap().coming.pop_front_if(unheard);
+        if let Some(Fault::Unheard { happened: false }) = unheard {
+            return Commit::Unknown;
+        }
+        self.faults.lock().unwrap().commits += 1;
+        match (self.inner.commit().await, unheard) {
+            (_, Some(_)) => Commit::Unknown,
+            (commit, None) => commit,
+        }
+    }
+}
+
+fn request(actor: &str, command: Command) -> Request {
+    Request { store: "default".parse().unwrap(), actor: actor.parse().unwrap(), command }
+}
+
+fn create(name: &str) -> Request {
+    let create = Create::new("job".parse().unwrap(), Body::json(b"{}".to_vec()).unwrap());
+    request("api:test", Command::Create(Create { name: Some(name.parse().unwrap()), ..create }))
+}
+
+fn acquire() -> Request {
+    let acquire = Acquire { kinds: vec!["job".parse().unwrap()], max: 1, terms: Terms::default() };
+    request("worker:a/1", Command::Acquire(acquire))
+}
+
+fn creates(count: usize) -> Vec<Request> {
+    (0..count).map(|number| create(&format!("n{number}"))).collect()
+}
+
+fn run(database: &Faulty, requests: &[Request]) -> Vec<Result<Reply, Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(batch::run(database, requests, &mut Draw::new(1)))
+}
+
+fn items(database: &Faulty) -> Vec<Item> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let items = runtime.block_on(database.list(&Query { limit: 1_000, ..Query::default() }));
+    items.expect("reading works")
+}
+
+fn times(count: usize, fault: Fault) -> Vec<Fault> {
+    vec![fault; count]
+}
+
+fn lost() -> Error {
+    Error::LostRace("deadlock detected".to_string())
+}
+
+fn away() -> Error {
+    Error::Unavailable("connection refused".to_string())
+}
+
+// covers: K-02
+#[test]
+fn a_race_that_is_lost_at_any_step_is_run_again() {
+    let without = run(&Faulty::new([]), &[create("n"), acquire()]);
+    for step in STEPS {
+        let database = Faulty::new(times(4, Fault::At(step, lost())));
+        let replies = run(&database, &[create("n"), acquire()]);
+        assert_eq!(replies, without, "{step:?}: the same ids as without the race");
+        assert!(replies.iter().all(|reply| reply.as_ref().is_ok_and(|reply| reply.fresh)), "{replies:?}");
+        assert_eq!((database.commits(), items(&database).len(), database.is_spent()), (1, 1, true));
+    }
+}
+
+#[test]
+fn who_loses_every_race_is_told_so_and_nothing_is_written() {
+    for step in STEPS {
+        let database = Faulty::new(times(100, Fault::At(step, lost())));
+        for reply in run(&database, &[create("n"), acquire()]) {
+            assert_eq!(reply, Err(lost()), "{step:?}");
+        }
+        assert_eq!((database.commits(), items(&database)), (0, vec![]));
+    }
+}
+
+#[test]
+fn a_database_that_is_away_is_away_for_everyone_at_once() {
+    for step in STEPS {
+        let database = Faulty::new([Fault::At(step, away())]);
+        for reply in run(&database, &[create("n"), acquire()]) {
+            assert_eq!(reply, Err(away()), "{step:?}");
+        }
+        assert_eq!((database.commits(), items(&database), database.is_spent()), (0, vec![], true));
+        let again = run(&database, &[create("n"), acquire()]);
+        assert!(again.iter().all(Result::is_ok), "it goes on when the fault is gone");
+    }
+}
+
+// covers: K-02
+#[test]
+fn a_commit_that_was_not_heard_of_happens_once() {
+    for (happened, settles) in [(true, 0), (false, 0), (true, 3), (false, 3)] {
+        let faults = [Fault::Unheard { happened }].into_iter().chain(times(settles, Fault::Settle(lost())));
+        let database = Faulty::new(faults);
+        // Without a name nothing but the settling stands between this create and a second one.
+        let create = Create::new("job".parse().unwrap(), Body::json(b"{}".to_vec()).unwrap());
+        let replies = run(&database, &[request("api:test", Command::Create(create))]);
+        let Ok(Reply { answer: Answer::Created(item), fresh: true }) = &replies[0] else {
+            panic!("{replies:?}")
+        };
+        assert_eq!(items(&database), [Item::clone(item)], "{happened} {settles}");
+        assert_eq!(database.commits(), 1);
+    }
+}
+
+#[test]
+fn an_outcome_that_can_not_be_found_out_is_unknown_and_not_tried_again() {
+    for error in [lost(), away(), Error::Statement("syntax".to_string())] {
+        let faults = [Fault::Unheard { happened: true }].into_iter().chain(times(99, Fault::Settle(error)));
+        let database = Faulty::new(faults);
+        let replies = run(&database, &creates(3));
+        assert!(replies.iter().all(|reply| matches!(reply, Err(Error::Unknown(_)))), "{replies:?}");
+        assert_eq!(
+            (database.commits(), items(&database).len()),
+            (1, 3),
+            "what was written stays written once"
+        );
+    }
+}
+
+#[test]
+fn one_request_that_breaks_a_statement_fails_alone() {
+    for (count, bad) in [(1, 0), (2, 1), (7, 3), (100, 0), (100, 42), (100, 99)] {
+        let database = Faulty::new([]);
+        database.faults.lock().unwrap().poison = Some(format!("n{bad}"));
+        let replies = run(&database, &creates(count));
+        for (index, reply) in replies.iter().enumerate() {
+            match index == bad {
+                true => assert!(matches!(reply, Err(Error::Statement(_))), "{reply:?}"),
+                false => assert!(reply.as_ref().is_ok_and(|reply| reply.fresh), "{index}: {reply:?}"),
+            }
+        }
+        assert_eq!(items(&database).len(), count - 1);
+        assert!(database.commits() <= 7, "halving a hundred takes seven steps: {}", database.commits());
+    }
+}
+
+#[test]
+fn rows_that_were_not_written_are_an_error_and_never_silent() {
+    let database = Faulty::new(times(1, Fault::Short));
+    let replies = run(&database, &[create("n")]);
+    assert!(matches!(&replies[0], Err(Error::Statement(_))), "{replies:?}");
+    assert_eq!((database.commits(), items(&database)), (0, vec![]), "the rest is rolled back with it");
+}
+
+#[test]
+fn a_statement_error_at_any_step_costs_no_other_request() {
+    for step in STEPS {
+        let database = Faulty::new([Fault::At(step, Error::Statement("bad".to_string()))]);
+        let mut requests = creates(4);
+        requests.push(acquire());
+        let replies = run(&database, &requests);
+        assert!(replies.iter().all(Result::is_ok), "{step:?}: halved, it worked: {replies:?}");
+        assert_eq!(items(&database).len(), 4);
+    }
+}
+
+#[test]
+fn an_empty_batch_asks_the_database_nothing() {
+    let database = Faulty::new([Fault::At(Step::Begin, away())]);
+    assert_eq!(run(&database, &[]), []);
+    assert!(!database.is_spent());
+}
