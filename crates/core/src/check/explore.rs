@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::time::Duration;
+use core::hash::{Hash as _, Hasher};
 
 use super::Finding;
 use super::actions::{Action, Worker, actions, prop_mark};
@@ -18,9 +18,9 @@ use crate::answer::Answer;
 use crate::body::Body;
 use crate::decide::{Decision, decide};
 use crate::draw::Draw;
-use crate::execution::{Execution, Lease};
+use crate::execution::Lease;
 use crate::hash::Hash;
-use crate::id::{ExecutionId, ItemId};
+use crate::id::ItemId;
 use crate::item::Item;
 use crate::lifecycle::effect::Effect;
 use crate::lifecycle::event::Event;
@@ -29,8 +29,7 @@ use crate::lifecycle::tables::Tables;
 use crate::lifecycle::{Phase, StateId, Table, shipped};
 use crate::request::{Command, Create, Request};
 use crate::time::Time;
-use crate::word::Label;
-use crate::world::World;
+use crate::world::{Change, World};
 
 mod payloads;
 
@@ -171,6 +170,7 @@ fn session(world: &mut World, actor: &Actor) -> ItemId {
 }
 
 struct Node {
+    /// Without its log: every step folds its own entries onto what was there, and nothing else reads them.
     world: World,
     parent: usize,
     action: Option<Action>,
@@ -182,8 +182,9 @@ pub fn explore(setup: &Setup) -> Explored {
     let mut known: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut ways_back: Vec<Vec<usize>> = Vec::new();
     let mut queue = VecDeque::new();
-    known.insert(key(&setup.world), 0);
-    nodes.push(Node { world: setup.world.clone(), parent: 0, action: None });
+    let world = World { entries: BTreeMap::new(), ..setup.world.clone() };
+    known.insert(key(&world), 0);
+    nodes.push(Node { world, parent: 0, action: None });
     ways_back.push(Vec::new());
     queue.push_back(0);
     while let Some(at) = queue.pop_front() {
@@ -234,6 +235,7 @@ fn perform(world: &World, action: &Action) -> (Decision, Option<World>) {
             let after = (!decision.changes.is_empty()).then(|| {
                 let mut after = world.clone();
                 after.apply(decision.changes.clone());
+                after.entries.clear();
                 after
             });
             (decision, after)
@@ -287,8 +289,7 @@ fn finding(nodes: &[Node], at: usize, what: String) -> Finding {
     let mut here = at;
     while let Some(node) = nodes.get(here) {
         let Some(action) = &node.action else { break };
-        let before = nodes.get(node.parent).map(|parent| &parent.world);
-        let moved = before.and_then(|before| moved(before, &node.world));
+        let moved = nodes.get(node.parent).and_then(|parent| moved(&parent.world, action));
         trace.push(match &moved {
             Some((row_line, text)) => format!("{} — {text} (line {row_line})", action.describe()),
             None => action.describe(),
@@ -302,12 +303,13 @@ fn finding(nodes: &[Node], at: usize, what: String) -> Finding {
 }
 
 /// The last row that a step took, as the table shows it.
-fn moved(before: &World, after: &World) -> Option<(u32, String)> {
-    let entry = after
-        .entries
-        .values()
-        .rev()
-        .find(|entry| !before.entries.contains_key(&(entry.item, entry.version)))?;
+fn moved(before: &World, action: &Action) -> Option<(u32, String)> {
+    let (decision, after) = perform(before, action);
+    let entry = decision.changes.iter().rev().find_map(|change| match change {
+        Change::Entry(entry) => Some(entry),
+        _ => None,
+    })?;
+    let after = after?;
     let item = after.items.get(&entry.item)?;
     let from = before.items.get(&entry.item).map(|item| item.state);
     let completing = [entry.action.clone(), Event::Finish];
@@ -317,29 +319,39 @@ fn moved(before: &World, after: &World) -> Option<(u32, String)> {
     Some((row.line, format!("{from} → {}", item.state_name())))
 }
 
-/// What makes two worlds the same state.
+/// What makes two worlds the same state, as bytes: what is hashed of the parts, and the whole of it, so that two states
+/// are never taken for one.
 fn key(world: &World) -> Vec<u8> {
     let ahead = |time: Time| time.since(world.now);
-    let items: Vec<_> = world
-        .items
-        .values()
-        .map(|item| {
-            let lease = item.lease.as_ref().map(|lease| {
-                let window = lease.window_ends.map(ahead);
-                let since: Duration = world.now.since(lease.heartbeat);
-                (&lease.owner, lease.status(), ahead(lease.expires), window, since, &lease.request)
-            });
-            let ready = (item.phase() == Phase::Ready).then(|| ahead(item.run_at));
-            let asked = item.cancel.is_some();
-            let counts = (item.fence, item.failures, item.interruptions, item.committed);
-            (item.id, item.state, counts, lease, ready, asked, &item.open_steps as &Vec<Label>, item.request)
-        })
-        .collect();
-    let executions: Vec<_> = world.executions.iter().map(|(id, execution)| ended(id, execution)).collect();
-    format!("{items:?}{executions:?}").into_bytes()
+    let mut key = Bytes(Vec::with_capacity(256));
+    for item in world.items.values() {
+        let counts = (item.fence, item.failures, item.interruptions, item.committed);
+        let ready = (item.phase() == Phase::Ready).then(|| ahead(item.run_at));
+        (item.id, item.state, counts, ready, item.cancel.is_some()).hash(&mut key);
+        (&item.open_steps, item.request).hash(&mut key);
+        let lease = item.lease.as_ref().map(|lease| {
+            let silent = world.now.since(lease.heartbeat);
+            let times = (ahead(lease.expires), lease.window_ends.map(ahead), silent);
+            (&lease.owner, lease.status(), times, &lease.request)
+        });
+        lease.hash(&mut key);
+    }
+    for (id, execution) in &world.executions {
+        let end = execution.ended.as_ref().map(|end| (&end.cause, &end.on, end.permanent));
+        (id, execution.status(), end).hash(&mut key);
+    }
+    key.0
 }
 
-fn ended(id: &ExecutionId, execution: &Execution) -> String {
-    let end = execution.ended.as_ref().map(|end| (&end.cause, &end.on, end.permanent));
-    format!("{id} {} {end:?}", execution.status())
+/// Keeps what it is to hash.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        0
+    }
 }

@@ -1,6 +1,7 @@
 //! The promises that hold in every state, and over every step.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,12 +10,11 @@ use super::actions::Action;
 use crate::decide::{Decision, decide};
 use crate::derive::derive;
 use crate::draw::Draw;
-use crate::entry::Entry;
 use crate::execution::{Execution, Status};
 use crate::id::{ExecutionId, ItemId};
 use crate::item::Item;
 use crate::lifecycle::Phase;
-use crate::replay::fold;
+use crate::project::project;
 use crate::request::{Command, Request};
 use crate::world::{Change, LaneKey, World};
 
@@ -102,7 +102,7 @@ pub fn step(before: &World, action: &Action, decision: &Decision, after: &World)
         return Err("a refused request wrote something".into());
     }
     by_its_holder(before, request, decision)?;
-    told_by_its_log(after, decision)?;
+    told_by_its_log(before, decision, after)?;
     safe_to_repeat(after, request, decision)
 }
 
@@ -161,14 +161,19 @@ fn under_lease(command: &Command) -> Option<ExecutionId> {
     }
 }
 
-/// An item is what its entries say.
-fn told_by_its_log(after: &World, decision: &Decision) -> Result<(), String> {
+/// An item is what its entries say. What came before this step was so, and a fold goes entry by entry, so it is enough
+/// to fold the entries of this step onto that.
+fn told_by_its_log(before: &World, decision: &Decision, after: &World) -> Result<(), String> {
+    let mut folded: BTreeMap<ItemId, Item> = BTreeMap::new();
     for change in &decision.changes {
         let Change::Entry(entry) = change else { continue };
-        let entries: Vec<Entry> = after.history(entry.item).cloned().collect();
-        let folded =
-            fold(&entries, &after.tables).map_err(|broken| format!("its log does not replay: {broken}"))?;
-        if after.items.get(&entry.item).map(Item::as_logged).as_ref() != Some(&folded) {
+        let was = folded.remove(&entry.item).or_else(|| before.items.get(&entry.item).map(Item::as_logged));
+        let next = project(was.as_ref(), entry, &after.tables)
+            .map_err(|broken| format!("its log does not replay: {broken}"))?;
+        folded.insert(entry.item, next.item);
+    }
+    for (id, item) in &folded {
+        if after.items.get(id).map(Item::as_logged).as_ref() != Some(item) {
             return Err("an item is not what its log says".into());
         }
     }
