@@ -121,18 +121,16 @@ pub struct Need {
 impl Request {
     pub fn needs(&self, tables: &crate::lifecycle::tables::Tables, need: &mut Need) {
         match &self.command {
-            Command::Create(create) => create.needs(&self.store, tables, need),
-            Command::Acquire(acquire) => {
-                need.items.extend(acquire.terms.session);
-                need.names.extend(acquire.terms.request.iter().map(|name| NameKey {
-                    store: self.store.clone(),
-                    scope: NameScope::Acquire(self.actor.owner()),
-                    name: name.clone(),
-                }));
+            Command::Create(create) => {
+                create.needs(&self.store, tables, need);
+                if let Some(terms) = &create.take {
+                    self.terms(terms, need);
+                }
             }
+            Command::Acquire(acquire) => self.terms(&acquire.terms, need),
             Command::Take(take) => {
                 need.items.insert(take.item);
-                need.items.extend(take.terms.session);
+                self.terms(&take.terms, need);
             }
             Command::Start(start) => need.execution(start.execution),
             Command::Renew(renew) => need.execution(renew.execution),
@@ -179,6 +177,16 @@ impl Request {
                 need.effects(&self.store, sweep.item, &sweep.offers, tables);
             }
         }
+    }
+
+    /// One name may stand for several leases of its owner, so whoever adds one needs those that are there.
+    fn terms(&self, terms: &Terms, need: &mut Need) {
+        need.items.extend(terms.session);
+        need.names.extend(terms.request.iter().map(|name| NameKey {
+            store: self.store.clone(),
+            scope: NameScope::Acquire(self.actor.owner()),
+            name: name.clone(),
+        }));
     }
 
     /// What makes two moves the same request. Used where nothing else names the request.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::Decided;
 use super::draft::Draft;
 use super::guards::judge_role;
-use super::take::{self, Terms};
+use super::take::{self, Take, Terms};
 use crate::actor::{Actor, Role};
 use crate::answer::Answer;
 use crate::body::Body;
@@ -69,7 +69,6 @@ impl Create {
     pub(crate) fn needs(&self, store: &Store, tables: &Tables, need: &mut Need) {
         need.names.extend(self.name_key(store));
         need.items.extend(self.links.iter().map(|link| link.to).chain(self.origin));
-        need.items.extend(self.take.as_ref().and_then(|terms| terms.session));
         if let Some(table) = tables.current(&self.kind).filter(|table| table.uses_lanes())
             && let Ok(Some(key)) = self.key_under(table)
         {
@@ -89,9 +88,8 @@ impl Create {
         match (repeated, mine && item.lease.as_ref().is_some_and(|lease| lease.is_live(draft.now()))) {
             (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
             (true, false) => Ok(Answer::Same(Box::new(item))),
-            (false, false) => {
-                take::grant(draft, &request.actor, id, terms).map(|grant| Answer::Leased(alloc::vec![grant]))
-            }
+            // An item of its key may stand for it, and be held: then this is a take like any other.
+            (false, false) => Take { item: id, terms: terms.clone() }.decide(draft, request),
         }
     }
 
