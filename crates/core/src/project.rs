@@ -138,7 +138,12 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             next.stays(before.fence)?;
             next.live("progress")?;
             next.item.open_steps.retain(|step| !progress.closes.contains(step));
-            next.item.open_steps.extend(progress.opens.iter().cloned());
+            for step in &progress.opens {
+                // Opened again it is still one open step, and is closed once.
+                if !next.item.open_steps.contains(step) {
+                    next.item.open_steps.push(step.clone());
+                }
+            }
         }
         Facts::Commit(commit) => next.commit(commit)?,
         Facts::End(ended) => {

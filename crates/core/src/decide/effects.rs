@@ -138,10 +138,10 @@ impl Prepared {
                 }
             }
         }
-        if row.effects.contains(&Effect::CloseSteps) {
-            given.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
-        }
         self.records = new_records(draft, item.id, &given)?;
+        if row.effects.contains(&Effect::CloseSteps) {
+            self.records.extend(item.open_steps.iter().map(|step| closing_record(item, step, &row.event)));
+        }
         Ok(())
     }
 
@@ -284,11 +284,15 @@ fn not_listed(item: &Item, what: &str) -> Answer {
     Answer::Invalid(Problem::new(Code::Forbidden, detail))
 }
 
+/// The label of closing records, and how their names end. Nobody else writes such a record: one that was there already
+/// would keep an item from ending.
+const CLOSING: (&str, &str) = ("step", "/closed");
+
 fn closing_record(item: &Item, step: &Label, event: &Event) -> NewRecord {
     let text = format!(r#"{{"error_code":"{event}","status":"failed","step":"{step}"}}"#);
     NewRecord {
-        label: "step".parse().expect("a valid label"),
-        name: format!("{step}/{}/closed", item.fence).parse().expect("a valid name"),
+        label: CLOSING.0.parse().expect("a valid label"),
+        name: format!("{step}/{}{}", item.fence, CLOSING.1).parse().expect("a valid name"),
         body: Body::json(text.into_bytes()).expect("this is JSON"),
     }
 }
@@ -303,16 +307,19 @@ pub(super) fn new_records(
     let mut new = Vec::new();
     for record in records {
         let id = RecordId::of(item, &record.label, &record.name);
-        let twice = |what: &str| {
+        let wrong = |what: &str| {
             Answer::Invalid(Problem::invalid(format!("record {} `{}` {what}", record.label, record.name)))
         };
         if !seen.insert(id) {
-            return Err(twice("is given twice"));
+            return Err(wrong("is given twice"));
+        }
+        if &*record.label == CLOSING.0 && record.name.ends_with(CLOSING.1) {
+            return Err(wrong("has a name that is kept for steps which nobody closed"));
         }
         match draft.record(id) {
             None => new.push(record.clone()),
             Some(kept) if kept.hash == record.body.hash() => {}
-            Some(_) => return Err(twice("is there already with other content; records are append-only")),
+            Some(_) => return Err(wrong("is there already with other content; records are append-only")),
         }
     }
     Ok(new)
