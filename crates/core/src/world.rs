@@ -77,7 +77,7 @@ pub struct Lane {
     pub running: Option<ItemId>,
     /// The one that a create on this key is answered with.
     pub open: Option<ItemId>,
-    /// The one that succeeded last.
+    /// The one that succeeded last, as long as it stays so.
     pub latest: Option<ItemId>,
 }
 
@@ -93,8 +93,11 @@ impl Lane {
             Coalesce::Unfinished => !now.is_ended(),
         };
         keep(&mut self.open, after.id, open);
-        if after.table.supersedes() && now == Phase::Succeeded && was != Some(Phase::Succeeded) {
+        let succeeded = after.table.supersedes() && now == Phase::Succeeded;
+        if succeeded && was != Some(Phase::Succeeded) {
             self.latest = Some(after.id);
+        } else if !succeeded && self.latest == Some(after.id) {
+            self.latest = None;
         }
         self
     }
