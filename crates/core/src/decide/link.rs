@@ -28,6 +28,10 @@ impl Relink {
         if !item.table.may_append(request.actor.role) {
             return Err(Answer::Forbidden { event: Event::Link, roles: item.table.roles_of(&Event::Create) });
         }
+        if self.add.iter().any(|link| self.remove.contains(link)) {
+            // Each time it were repeated it would undo what it did before.
+            return Err(Answer::Invalid(Problem::invalid("a link is added or removed, not both")));
+        }
         let mut add: Vec<Link> = Vec::new();
         for link in &self.add {
             if draft.item(link.to).is_none_or(|target| target.store != item.store) {
