@@ -140,9 +140,8 @@ fn step(before: &Item, entry: &Entry) -> Projected {
             next.item.open_steps.retain(|step| !progress.closes.contains(step));
             for step in &progress.opens {
                 // Opened again it is still one open step, and is closed once.
-                if !next.item.open_steps.contains(step) {
-                    next.item.open_steps.push(step.clone());
-                }
+                next.item.open_steps.retain(|open| open != step);
+                next.item.open_steps.push(step.clone());
             }
         }
         Facts::Commit(commit) => next.commit(commit)?,

@@ -5,6 +5,7 @@
 //! At the end the log alone makes the same world again. A failing run is shrunk and its seed kept by proptest.
 
 mod dice;
+mod effects;
 mod found;
 mod loaded;
 mod promises;

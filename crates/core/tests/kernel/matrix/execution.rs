@@ -10,6 +10,8 @@ use crate::kit::*;
 
 const WORKER: &str = "worker:a/1";
 
+type Verb = fn(ExecutionId) -> Command;
+
 /// A bench with an execution in this status, of a kind that is through with its commit or with its finish.
 fn in_status(kind: &str, status: Status) -> (Bench, ExecutionId) {
     let mut bench = Bench::new();
@@ -44,7 +46,7 @@ fn status_of(bench: &Bench, execution: ExecutionId) -> Status {
 }
 
 /// What a verb does to an execution in this status.
-fn cell(kind: &str, status: Status, verb: fn(ExecutionId) -> Command) -> String {
+fn cell(kind: &str, status: Status, verb: Verb) -> String {
     let (mut bench, execution) = in_status(kind, status);
     if kind != "job" && status == Status::Committed {
         return "·".into();
@@ -75,7 +77,7 @@ fn table(title: &str, columns: &[&str], cell: impl Fn(Status, usize) -> String) 
 // covers: K-20
 #[test]
 fn an_execution_moves_as_the_page_says_and_in_no_other_way() {
-    const VERBS: [(&str, fn(ExecutionId) -> Command); 6] = [
+    const VERBS: [(&str, Verb); 6] = [
         ("start", start),
         ("renew", renew),
         ("commit", commit),

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tenure_core::actor::{Actor, Role};
 use tenure_core::id::{ExecutionId, Fence, ItemId};
 use tenure_core::item::{Item, Link};
-use tenure_core::lifecycle::effect::{Effect, Scope};
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::guard::Guard;
 use tenure_core::lifecycle::{Phase, Row};
@@ -14,7 +13,7 @@ use tenure_core::word::{EventName, Key, Label};
 use tenure_core::world::World;
 
 use super::Play;
-use crate::kit::{actor, body, record};
+use crate::kit::{actor, body};
 
 const ACTORS: [&str; 11] = [
     "api:x",
@@ -54,7 +53,7 @@ const KINDS: [(&str, &str); 20] = [
     ("desk", r#"{"room":"r2"}"#),
 ];
 
-const EVENTS: [&str; 20] = [
+pub const EVENTS: [&str; 20] = [
     "enqueue",
     "approve",
     "schedule",
@@ -77,8 +76,6 @@ const EVENTS: [&str; 20] = [
     "x",
 ];
 
-const LABELS: [&str; 6] = ["step", "artifact", "truthbit", "receipt", "repair", "thing"];
-
 pub struct Dice<'n> {
     numbers: std::slice::Iter<'n, u16>,
 }
@@ -89,7 +86,7 @@ impl<'n> Dice<'n> {
     }
 
     /// One of so many; the first when the numbers have run out.
-    fn of(&mut self, sides: usize) -> usize {
+    pub fn of(&mut self, sides: usize) -> usize {
         usize::from(self.numbers.next().copied().unwrap_or(0)) % sides.max(1)
     }
 
@@ -98,7 +95,7 @@ impl<'n> Dice<'n> {
         self.of(100) >= 100 - chance
     }
 
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         let at = self.of(list.len());
         list.get(at)
     }
@@ -228,7 +225,7 @@ impl<'n> Dice<'n> {
         (Command::Create(create), right)
     }
 
-    fn a_create(&mut self, world: &World, kind: Option<&str>) -> Create {
+    pub fn a_create(&mut self, world: &World, kind: Option<&str>) -> Create {
         let fits: Vec<_> =
             KINDS.into_iter().filter(|(known, _)| kind.is_none_or(|kind| kind == *known)).collect();
         let (kind, payload) = *self.pick(&fits).unwrap_or(&KINDS[0]);
@@ -274,19 +271,14 @@ impl<'n> Dice<'n> {
     }
 
     fn progress(&mut self, item: &Item) -> (Command, Option<Actor>) {
-        let steps =
-            |some: bool| -> Vec<Label> { some.then(|| vec!["extract".parse().unwrap()]).unwrap_or_default() };
+        let steps = |some: bool| -> Vec<Label> {
+            let step = "extract".parse().unwrap();
+            if some { vec![step] } else { Vec::new() }
+        };
         let records = (0..self.of(3)).map(|_| self.a_record()).collect();
         let (opens, closes) = (steps(self.percent(50)), steps(self.percent(20)));
         let execution = self.execution(item);
         (Command::Progress(Progress { execution, records, opens, closes }), holder(item))
-    }
-
-    fn a_record(&mut self) -> NewRecord {
-        let label = LABELS[self.of(LABELS.len())];
-        let names = ["one", "two", "extract/1/closed"];
-        let bodies = ["{}", "1"];
-        record(label, names[self.of(names.len())], bodies[self.of(bodies.len())])
     }
 
     fn commit(&mut self, world: &World, item: &Item) -> (Command, Option<Actor>) {
@@ -383,67 +375,6 @@ impl<'n> Dice<'n> {
             _ => Command::Erase(Erase { item: id, reason: self.reason() }),
         };
         (command, right)
-    }
-
-    /// Nothing; or what these rows list; or anything.
-    fn effects(&mut self, world: &World, rows: Vec<&Row>) -> Effects {
-        let mut effects = Effects::default();
-        let mood = self.of(10);
-        if mood < 3 {
-            return effects;
-        }
-        if mood == 9 {
-            let anything =
-                vec![Effect::Record(Scope::Any), Effect::Create(Scope::Any), Effect::Message(Scope::Any)];
-            anything.iter().for_each(|effect| self.effect(world, effect, &mut effects));
-            let ids: Vec<ItemId> = world.items.keys().copied().collect();
-            let event = EVENTS[self.of(EVENTS.len())].parse().unwrap();
-            let moves = self.pick(&ids).map(|item| EffectMove { item: *item, event, reason: None });
-            effects.moves.extend(moves);
-            return effects;
-        }
-        let mut seen: Vec<&Effect> = Vec::new();
-        for effect in rows.iter().flat_map(|row| &row.effects) {
-            if !seen.contains(&effect) {
-                seen.push(effect);
-                self.effect(world, effect, &mut effects);
-            }
-        }
-        effects
-    }
-
-    fn effect(&mut self, world: &World, effect: &Effect, effects: &mut Effects) {
-        match effect {
-            Effect::Record(Scope::Only(label)) => effects.records.push(record(label, "of-the-row", "{}")),
-            Effect::Record(Scope::Any) => effects.records.push(self.a_record()),
-            Effect::Create(scope) => {
-                let kind = match scope {
-                    Scope::Only(kind) => Some(kind.as_str()),
-                    Scope::Any => None,
-                };
-                let create = Create { take: None, ..self.a_create(world, kind) };
-                effects.creates.push(create);
-            }
-            Effect::Move(kind, events) => {
-                let targets: Vec<ItemId> = world
-                    .items
-                    .values()
-                    .filter(|item| item.table.kind == *kind)
-                    .map(|item| item.id)
-                    .collect();
-                let event = self.pick(events).expect("a move has an event").clone();
-                let target = self.pick(&targets).copied();
-                effects.moves.extend(target.map(|item| EffectMove { item, event, reason: None }));
-            }
-            Effect::Message(scope) => {
-                let label = match scope {
-                    Scope::Only(label) => label.clone(),
-                    Scope::Any => "news".parse().unwrap(),
-                };
-                effects.messages.push(NewMessage { label, body: body("{}") });
-            }
-            Effect::MoveOlder(_) | Effect::CloseSteps | Effect::LapseHeld => {}
-        }
     }
 }
 
