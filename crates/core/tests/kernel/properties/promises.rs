@@ -9,8 +9,8 @@ use tenure_core::entry::Entry;
 use tenure_core::execution::Execution;
 use tenure_core::id::{ExecutionId, ItemId, RecordId};
 use tenure_core::item::Item;
-use tenure_core::lifecycle::Phase;
 use tenure_core::lifecycle::settings::Coalesce;
+use tenure_core::lifecycle::{Phase, Table};
 use tenure_core::replay::{fold, replay};
 use tenure_core::request::{Command, Request};
 use tenure_core::time::Time;
@@ -88,8 +88,8 @@ pub fn of_a_world(world: &World, decision: &Decision) {
 }
 
 /// The lanes, from the items alone. Which of several succeeded last, and which of several that wait stands for them all,
-/// is history: there it is enough that the one in the lane is one of them. Where ready items alone coalesce, one that
-/// comes back after another took its place is not put in again.
+/// is history: there it is enough that the one in the lane is one of them. An item that comes back after another took its
+/// place in the lane is not put in again.
 fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
     let mut members: BTreeMap<LaneKey, Vec<&Item>> = BTreeMap::new();
     for item in world.items.values().filter(|item| item.table.uses_lanes()) {
@@ -113,7 +113,7 @@ fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
             Coalesce::Ready => item.phase() == Phase::Ready,
             Coalesce::Unfinished => !item.phase().is_ended(),
         };
-        let forgets = items.iter().any(|item| item.table.settings.coalesce == Coalesce::Ready);
+        let forgets = items.iter().any(|item| comes_back(&item.table));
         let succeeded = |item: &Item| item.table.supersedes() && item.phase() == Phase::Succeeded;
         let lane = Lane {
             running: held.first().copied().filter(|_| exclusive),
@@ -125,6 +125,16 @@ fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
         }
     }
     lanes
+}
+
+/// Whether an item can stop standing for its key, and start again.
+fn comes_back(table: &Table) -> bool {
+    let leaves_its_end = |id| table.phase(id).is_ended() && table.has_exit(id);
+    match table.settings.coalesce {
+        Coalesce::No => false,
+        Coalesce::Ready => true,
+        Coalesce::Unfinished => table.state_ids().any(leaves_its_end),
+    }
 }
 
 /// The log alone, in the order in which it was written, makes the same world again.
