@@ -95,9 +95,12 @@ fn effects(table: &Table, known: &Tables, found: Found) {
     for row in &table.rows {
         for effect in &row.effects {
             match effect {
-                Effect::Create(Scope::Only(kind)) if kind != &table.kind && known.current(kind).is_none() => {
-                    found(row.line, format!("`{effect}`: there is no lifecycle `{kind}`"));
-                }
+                Effect::Create(Scope::Only(kind)) => match known.current(kind).map(|other| &**other) {
+                    None if kind != &table.kind => {
+                        found(row.line, format!("`{effect}`: there is no lifecycle `{kind}`"));
+                    }
+                    other => created_by_effect(row, effect, other.unwrap_or(table), found),
+                },
                 Effect::Move(kind, events) => match known.current(kind).map(|other| &**other) {
                     None if kind != &table.kind => {
                         found(row.line, format!("`{effect}`: there is no lifecycle `{kind}`"));
@@ -112,13 +115,25 @@ fn effects(table: &Table, known: &Tables, found: Found) {
                 Effect::MoveOlder(event) => {
                     moved_by_effect(row, effect, table, &Event::Plain(event.clone()), found)
                 }
-                Effect::Create(_)
+                Effect::Create(Scope::Any)
                 | Effect::Record(_)
                 | Effect::Message(_)
                 | Effect::CloseSteps
                 | Effect::LapseHeld => {}
             }
         }
+    }
+}
+
+/// A create made by an effect acts as `system` too, or as whoever takes the row.
+fn created_by_effect(row: &Row, effect: &Effect, other: &Table, found: Found) {
+    let roles = other.roles_of(&Event::Create);
+    if !roles.allow(Role::System) && !row.actors.iter().any(|role| roles.allow(role)) {
+        let what = format!(
+            "`{effect}`: a create made by an effect acts as system or as {}, and `create` in `{}` is for {roles} only",
+            row.actors, other.kind
+        );
+        found(row.line, what);
     }
 }
 

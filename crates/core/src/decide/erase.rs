@@ -33,8 +33,9 @@ impl Erase {
         if item.erased {
             return Ok(Answer::Same(Box::new(item)));
         }
-        if !item.phase().is_ended() {
-            let detail = "only an ended item is erased; cancel it first".into();
+        // What rests in a failed state may be tried again, and then its payload is needed.
+        if !item.table.is_final(item.state) {
+            let detail = "only an item in a final state is erased".into();
             return Err(refuse(&item, &Event::Erase, Code::TransitionRefused, detail));
         }
         let facts = Facts::Bare(Bare { reason: self.reason.clone() });

@@ -38,12 +38,12 @@ pub async fn of_two_claimers_one_wins<H: Harness>(bench: &Bench<H>) {
 pub async fn an_acquire_goes_by_rank<H: Harness>(bench: &Bench<H>) {
     let job = |priority, run_at| Create { priority: Some(priority), run_at, ..new("job", "{}") };
     let now = bench.clock.now();
-    bench.wait(Duration::from_secs(600));
     // Each step of priority is a head start of 60 s.
     let third = bench.create(job(0, Some(now.after(Duration::from_secs(61))))).await;
     let first = bench.create(job(0, Some(now))).await;
     let fourth = bench.create(job(-1, Some(now.after(Duration::from_secs(2))))).await;
     let second = bench.create(job(2, Some(now.after(Duration::from_secs(121))))).await;
+    bench.wait(Duration::from_secs(600));
     let leased = bench.acquire("worker:a/1", &["job"], 3).await;
     assert_eq!(ids(&leased), [first, second, third]);
     assert_eq!(ids(&bench.acquire("worker:a/1", &["job"], 3).await), [fourth]);

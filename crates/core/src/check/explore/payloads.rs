@@ -1,5 +1,6 @@
 //! Payloads that make every payload guard of a table hold once and fail once.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,7 +36,24 @@ pub fn variants(table: &Table) -> Vec<Body> {
         };
         payloads = payloads.iter().flat_map(with).collect();
     }
-    payloads.iter().filter_map(|payload| Body::json(format!("{payload}").into_bytes()).ok()).collect()
+    distinct(table, payloads)
+        .iter()
+        .filter_map(|payload| Body::json(format!("{payload}").into_bytes()).ok())
+        .collect()
+}
+
+/// One payload for each way the guards can turn out.
+fn distinct(table: &Table, payloads: Vec<Value>) -> Vec<Value> {
+    let guards = table.rows.iter().flat_map(|row| &row.guards);
+    let comparisons: Vec<&Comparison> = guards
+        .filter_map(|guard| match guard {
+            Guard::Payload(comparison) => Some(comparison),
+            _ => None,
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    let turns_out = |payload: &Value| comparisons.iter().map(|c| c.holds(payload)).collect::<Vec<bool>>();
+    payloads.into_iter().filter(|payload| seen.insert(turns_out(payload))).collect()
 }
 
 /// The literal itself, something below it and something above it.
