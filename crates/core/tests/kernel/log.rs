@@ -259,6 +259,9 @@ fn a_changed_removed_or_reordered_entry_does_not_replay() {
         let mut changed = history.clone();
         changed[place].store = "elsewhere".parse().unwrap();
         assert!(broken_at(&changed).is_err(), "changed {place}");
+        let mut forged = history.clone();
+        forged[place].actor.id = "somebody".parse().unwrap();
+        assert_eq!(broken_at(&forged), Err(place as u64 + 2), "forged {place}");
         let mut removed = history.clone();
         removed.remove(place);
         assert_eq!(broken_at(&removed), Err(place as u64 + 2), "removed {place}");
