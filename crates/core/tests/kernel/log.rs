@@ -98,7 +98,7 @@ fn replayed(bench: &Bench, entries: &[Entry]) -> World {
     world
 }
 
-// covers: K-40, K-41, T-12
+// covers: K-40, T-12
 #[test]
 fn old_histories_stay_readable_byte_for_byte() {
     for (name, (bench, item)) in [("job", job_history()), ("todo", todo_history())] {
