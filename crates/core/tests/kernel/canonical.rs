@@ -121,7 +121,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 proptest! {
-    // covers: K-40, K-41
+    // covers: K-40
     #[test]
     fn a_random_entry_is_what_a_canonicalizer_makes_of_it(entry in entry()) {
         let line = entry.canonical();

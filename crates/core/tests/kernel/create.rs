@@ -206,7 +206,7 @@ fn a_ticket_has_one_unprocessed_event_at_a_time() {
     assert_eq!(coalesced(&mut bench), None, "another store has its own");
 }
 
-// covers: C-10, C-11
+// covers: C-10
 #[test]
 fn requests_for_a_verdict_are_taken_together_while_it_is_queued() {
     let mut bench = Bench::new();

@@ -176,6 +176,23 @@ fn what_a_moved_row_lists_may_be_written_with_it() {
     assert_eq!(bench.state(ticket), "BLOCKED");
 }
 
+// covers: K-37
+#[test]
+fn a_commit_that_moves_a_ticket_may_write_what_the_tickets_row_lists_and_only_then() {
+    let lists_all = "record report; create work_order; move ticket schedule; message sent";
+    let mut bench = Bench::with(&WORK.replace(lists_all, "move ticket block"));
+    let ticket = bench.create("api:t", "ticket", r#"{"title":"t"}"#);
+    bench.ask("human:eva", step(ticket, "approve"));
+    let work = bench.create("api:t", "work", "{}");
+    let execution = bench.run("worker:a/1", work);
+    let mut effects = creating(new("blocker", r#"{"ticket_id":"t","reason":"r"}"#));
+    effects.records.push(record("pause_state", "1", "{}"));
+    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, effects.clone())), "FORBIDDEN");
+    effects.moves = moving(ticket, "block").moves;
+    assert!(bench.ask("worker:a/1", commit_with(execution, effects)).is_yes());
+    assert_eq!(bench.state(ticket), "BLOCKED");
+}
+
 // covers: K-37, K-30
 #[test]
 fn a_named_create_is_made_once_whoever_commits_it() {

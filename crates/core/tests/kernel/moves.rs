@@ -259,3 +259,42 @@ fn links_come_and_go_while_the_item_is_open() {
     bench.ask("admin:root", step_for(todo, "abandon", "no"));
     assert_eq!(bench.refusal("human:e", add(other)), "TRANSITION_REFUSED", "it has ended");
 }
+
+const ERRAND: &str = "# errand
+
+Work that a person may call back while it is held.
+
+## States
+
+| State | Phase     | Meaning |
+|-------|-----------|---------|
+| Open  | ready     |         |
+| Held  | active    |         |
+| Done  | succeeded |         |
+| Off   | stopped   |         |
+
+## Transitions
+
+| From | Event     | To   | Actor         | Guard | Effect |
+|------|-----------|------|---------------|-------|--------|
+| —    | create    | Open | api           |       |        |
+| Open | lease     | Held | worker        |       |        |
+| Held | finish    | Done | worker/system |       |        |
+| Held | expire    | Open | system        |       |        |
+| Held | call-back | Off  | human         |       |        |
+";
+
+// covers: K-25
+#[test]
+fn what_has_committed_is_not_called_back() {
+    for committed in [false, true] {
+        let mut bench = Bench::with(ERRAND);
+        let errand = bench.create("api:t", "errand", "{}");
+        let execution = bench.run("worker:a/1", errand);
+        if committed {
+            bench.ask("worker:a/1", commit(execution));
+        }
+        let expected = if committed { "TRANSITION_REFUSED" } else { "yes" };
+        assert_eq!(bench.refusal("human:eva", step(errand, "call-back")), expected);
+    }
+}

@@ -71,6 +71,13 @@ fn only_the_engine_sweeps() {
         let sweep = Sweep { item: job, fence, due: Due::Time, offers: Effects::default() };
         assert_eq!(bench.refusal(&format!("{role}:x"), Command::Sweep(sweep)), "FORBIDDEN", "{role}");
     }
+    // Not even where the row would let them: a worker may finish, but its own.
+    let job = bench.job();
+    let execution = bench.run("worker:a/1", job);
+    bench.ask("worker:a/1", commit(execution));
+    bench.wait(seconds(60));
+    let sweep = Sweep { item: job, fence: execution.fence, due: Due::Time, offers: Effects::default() };
+    assert_eq!(bench.refusal("worker:b/1", Command::Sweep(sweep)), "FORBIDDEN");
 }
 
 // covers: K-34, R-07

@@ -125,7 +125,7 @@ fn a_run_ends_once_and_for_good() {
     }
 }
 
-// covers: R-05, K-54
+//
 #[test]
 fn a_run_is_not_given_back() {
     let mut bench = Bench::new();
