@@ -106,7 +106,10 @@ pub fn holds(draft: &Draft, item: &Item, guard: &Guard, case: &Case) -> bool {
         Guard::AttemptsExhausted => !item.attempts_left(),
         Guard::Permanent => case.permanent,
         Guard::Reason => case.reason.is_some_and(|reason| !reason.trim().is_empty()),
-        Guard::Owner => item.lease.as_ref().is_some_and(|lease| lease.owner.id == case.actor.id),
+        Guard::Owner => {
+            let lease = item.lease.as_ref();
+            lease.is_some_and(|lease| lease.owner.id == case.actor.id && lease.is_live(draft.now()))
+        }
         Guard::NoOtherRunning => {
             draft.lane_of(item).is_none_or(|(_, lane)| lane.running.is_none_or(|id| id == item.id))
         }

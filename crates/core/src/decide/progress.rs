@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::commit::completing;
 use super::draft::Draft;
 use super::guards::{judge_role, refuse};
 use super::records::{bodies, marks, new_records};
@@ -13,7 +14,8 @@ use crate::code::{Code, Problem};
 use crate::entry::{Facts, Progressed};
 use crate::execution::Status;
 use crate::id::ExecutionId;
-use crate::item::OPEN_STEPS_MAX;
+use crate::item::{Item, OPEN_STEPS_MAX};
+use crate::lifecycle::effect::{Effect, Scope};
 use crate::lifecycle::event::Event;
 use crate::request::{NewRecord, Request};
 use crate::word::Label;
@@ -38,6 +40,10 @@ impl Progress {
             let detail = "progress is appended between start and commit".into();
             return Err(refuse(&item, &Event::Progress, Code::TransitionRefused, detail));
         }
+        if let Some(output) = self.records.iter().find(|record| is_output(&item, &record.label)) {
+            let detail = format!("`{}` records are output: they are written with the commit", output.label);
+            return Err(Answer::Invalid(Problem::invalid(detail)));
+        }
         let records = new_records(draft, item.id, &self.records)?;
         if records.is_empty() {
             return match self.records.is_empty() {
@@ -56,4 +62,11 @@ impl Progress {
         draft.annotate(item.id, &request.actor, Event::Progress, facts, bodies(&records));
         Ok(draft.done(item.id))
     }
+}
+
+/// What completes the execution lists it by name: written earlier, it would be there without its commit.
+fn is_output(item: &Item, label: &Label) -> bool {
+    let event = completing(item);
+    let rows = item.table.rows_from(Some(item.state), &event);
+    rows.flat_map(|row| &row.effects).any(|effect| *effect == Effect::Record(Scope::Only(label.clone())))
 }

@@ -87,7 +87,11 @@ fn a_commit_writes_a_record_an_item_a_move_and_a_message_together() {
 #[test]
 fn one_refused_effect_refuses_them_all() {
     let Scene { mut bench, ticket, execution } = scene();
-    bench.ask("worker:a/1", progress(execution, record("report", "kept", "{}"), &[], &[]));
+    let kept = record("report", "kept", "{}");
+    // What a commit lists by name is not written before it: not as progress.
+    let early = progress(execution, kept.clone(), &[], &[]);
+    assert_eq!(bench.refusal("worker:a/1", early), "INVALID_REQUEST");
+    assert!(bench.ask("api:t", note(execution.item, kept)).is_yes());
     type Spoil = fn(&mut Effects, ItemId);
     let spoilers: [(&str, Spoil, &str); 9] = [
         ("a record twice", |e, _| e.records.push(record("report", "1", "[]")), "INVALID_REQUEST"),

@@ -161,7 +161,7 @@ fn a_run_that_times_out_closes_its_open_steps_as_failed() {
     assert_eq!(bench.refusal("worker:a/1", step("parse/1/closed", &[], &[])), "INVALID_REQUEST");
     assert_eq!(bench.refusal("api:t", note(run, record("step", "parse/1/closed", "{}"))), "INVALID_REQUEST");
     let given = recording(record("step", "parse/1/closed", "{}"));
-    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, given)), "INVALID_REQUEST");
+    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, given)), "FORBIDDEN");
     bench.wait(seconds(120));
     assert!(matches!(bench.sweep(run), Answer::Done(_)));
     assert_eq!((bench.state(run), bench.item(run).open_steps.len()), ("TIMED_OUT", 0));

@@ -237,3 +237,20 @@ fn claim_records_name_their_own_resource_type() {
         assert_eq!(table.settings.lease_max, if kind == "job" { seconds(3600) } else { seconds(120) });
     }
 }
+
+// covers: M-12
+#[test]
+fn a_work_order_does_not_fail_for_good_without_blocking_its_ticket() {
+    let mut bench = Bench::new();
+    let payload = r#"{"ticket_id":"t","event_id":"e"}"#;
+    let order = bench.create("system:engine", "work_order", payload);
+    for _ in 1..3 {
+        let execution = bench.run("worker:a/1", order);
+        assert!(bench.ask("worker:a/1", fail(execution)).is_yes());
+        bench.wait(std::time::Duration::from_secs(3600));
+    }
+    let execution = bench.run("worker:a/1", order);
+    let answer = bench.ask("worker:a/1", fail(execution));
+    assert_eq!(answer.code().unwrap().as_str(), "TRANSITION_REFUSED", "{answer:?}");
+    assert_eq!(bench.state(order), "EXECUTING", "it is swept with its effects when its lease ends");
+}

@@ -14,12 +14,14 @@ use crate::lifecycle::{Phase, Row, StateId, Table, To};
 
 type Rule = fn(&Table, &Row) -> Option<String>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 12] = [
     only_create_makes_an_item,
     create_leads_to_a_state_nobody_holds,
     lease_leads_from_ready_to_active,
     only_lease_leads_into_an_active_state,
     an_execution_ends_only_where_it_is_held,
+    what_ends_an_execution_leaves_its_state,
+    the_engine_can_finish_what_committed,
     the_engine_alone_takes_its_own_events,
     what_happens_by_itself_is_not_refused,
     guards_stand_where_they_can_hold,
@@ -100,6 +102,34 @@ fn an_execution_ends_only_where_it_is_held(table: &Table, row: &Row) -> Option<S
     Some(format!(
         "`{event}` ends an execution, so it leaves active states only, and `{name}` is {phase}; use a move of your own"
     ))
+}
+
+/// Staying would leave the item active with nobody holding it.
+fn what_ends_an_execution_leaves_its_state(table: &Table, row: &Row) -> Option<String> {
+    let from = row.from.filter(|from| row.is_no_op() && table.phase(*from) == Phase::Active)?;
+    match row.event {
+        Event::Commit | Event::Finish | Event::Fail | Event::Expire | Event::Release => {}
+        Event::TimeOut | Event::Orphan | Event::Cancel => {}
+        _ => return None,
+    }
+    let (event, name) = (&row.event, table.name(from));
+    Some(format!(
+        "`{event}` ends the execution, so it can not stay in `{name}`: lead to a state that nobody holds"
+    ))
+}
+
+/// A worker may die between its commit and its finish; then only the engine is left to finish.
+fn the_engine_can_finish_what_committed(_: &Table, row: &Row) -> Option<String> {
+    if row.event != Event::Finish || target(row).is_none() {
+        return None;
+    }
+    if !row.actors.names(Role::System) {
+        return Some(
+            "a worker may die before it finishes: write `system` among the actors of `finish`".to_string(),
+        );
+    }
+    let guard = row.guards.first()?;
+    Some(format!("what has committed must be finished: take the guard `{guard}` away from `finish`"))
 }
 
 fn the_engine_alone_takes_its_own_events(_: &Table, row: &Row) -> Option<String> {
