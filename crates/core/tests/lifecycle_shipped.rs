@@ -100,7 +100,7 @@ fn a_run_moves_by_these_rows_and_no_others() {
         [
             "— create as RUN_CREATED → QUEUED [api; ] {}",
             "QUEUED lease as RUN_STARTED → RUNNING [worker; no other running for key] {}",
-            "RUNNING commit as RUN_COMPLETED → COMPLETED [worker; ] {record artifact; record step}",
+            "RUNNING commit as RUN_COMPLETED → COMPLETED [worker; ] {record artifact}",
             "RUNNING fail as RUN_FAILED → FAILED [worker; reason] {}",
             "RUNNING time-out as RUN_TIMED_OUT → TIMED_OUT [system; ] {close open steps}",
             "RUNNING orphan as RUN_RECOVERED_AS_FAILED → FAILED [system; ] {close open steps}",
