@@ -9,11 +9,18 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub struct Draw {
     state: u64,
+    /// Stands before the random part of the next id, so that ids of one moment sort in the order they were drawn in.
+    ordinal: u16,
 }
 
 impl Draw {
     pub fn new(seed: u64) -> Draw {
-        Draw { state: seed }
+        Draw::numbered(seed, 0)
+    }
+
+    /// For the request with this number in its batch: what earlier ones create sorts before what it creates.
+    pub fn numbered(seed: u64, ordinal: u16) -> Draw {
+        Draw { state: seed, ordinal }
     }
 
     pub fn number(&mut self) -> u64 {
@@ -24,10 +31,11 @@ impl Draw {
         mixed ^ mixed >> 31
     }
 
-    /// A new id that begins with the moment.
+    /// A new id: the moment, then the order within it, then 64 random bits.
     pub fn id(&mut self, at: Time) -> ItemId {
-        let random = u128::from(self.number()) << 64 | u128::from(self.number());
-        ItemId(ulid::Ulid::from_parts(at.ulid_millis(), random).0)
+        let rest = u128::from(self.ordinal) << 64 | u128::from(self.number());
+        self.ordinal = self.ordinal.saturating_add(1);
+        ItemId(ulid::Ulid::from_parts(at.ulid_millis(), rest).0)
     }
 
     /// The span and up to a fifth more.
@@ -35,5 +43,21 @@ impl Draw {
         let most = u64::try_from(span.as_micros() / 5).unwrap_or(u64::MAX);
         let extra = if most == 0 { 0 } else { self.number() % most };
         span.saturating_add(Duration::from_micros(extra))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: K-32
+    #[test]
+    fn ids_of_one_moment_sort_in_the_order_they_were_drawn_in() {
+        let at = Time::from_micros(1_794_774_300_000_000);
+        let mut draw = Draw::new(9);
+        let first: alloc::vec::Vec<ItemId> = (0..1_000).map(|_| draw.id(at)).collect();
+        assert!(first.is_sorted());
+        assert!(Draw::numbered(1, 4).id(at) < Draw::numbered(2, 5).id(at));
+        assert_ne!(Draw::new(1).id(at), Draw::new(2).id(at));
     }
 }

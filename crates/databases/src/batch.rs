@@ -45,7 +45,8 @@ pub async fn run<D: Database>(
     requests: &[Request],
     draw: &mut Draw,
 ) -> Vec<Result<Reply, Error>> {
-    let seeds: Vec<u64> = requests.iter().map(|_| draw.number()).collect();
+    let seeds: Vec<Draw> =
+        (0..).zip(requests).map(|(ordinal, _)| Draw::numbered(draw.number(), ordinal)).collect();
     run_seeded(database, requests, &seeds, draw).await
 }
 
@@ -53,7 +54,7 @@ pub async fn run<D: Database>(
 pub async fn run_seeded<D: Database>(
     database: &D,
     requests: &[Request],
-    seeds: &[u64],
+    seeds: &[Draw],
     draw: &mut Draw,
 ) -> Vec<Result<Reply, Error>> {
     assert_eq!(requests.len(), seeds.len(), "every request has its seed");
@@ -87,7 +88,7 @@ async fn attempt<D: Database>(
     database: &D,
     batch: BatchId,
     requests: &[Request],
-    seeds: &[u64],
+    seeds: &[Draw],
 ) -> Result<Vec<Reply>, Error> {
     let mut tx = database.begin(batch).await?;
     let tables = tx.tables();
@@ -103,7 +104,7 @@ async fn attempt<D: Database>(
         match &request.command {
             Command::Acquire(acquire) => acquires.push((index, acquire)),
             _ => {
-                let decision = decide(&world, request, &mut Draw::new(*seed));
+                let decision = decide(&world, request, &mut seed.clone());
                 replies[index] = Some(plan.take(&mut world, decision));
             }
         }

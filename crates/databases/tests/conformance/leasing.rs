@@ -49,6 +49,19 @@ pub async fn an_acquire_goes_by_rank<H: Harness>(bench: &Bench<H>) {
     assert_eq!(ids(&bench.acquire("worker:a/1", &["job"], 3).await), [fourth]);
 }
 
+pub async fn what_is_created_together_is_leased_in_order_of_arrival<H: Harness>(bench: &Bench<H>) {
+    let requests: Vec<_> = (0..50).map(|_| create(new("job", "{}"))).collect();
+    let replies = bench.batch(&requests).await;
+    let created: Vec<ItemId> = replies
+        .iter()
+        .map(|reply| match &reply.answer {
+            Answer::Created(item) => item.id,
+            other => panic!("not created: {other:?}"),
+        })
+        .collect();
+    assert_eq!(ids(&bench.acquire("worker:a/1", &["job"], 50).await), created);
+}
+
 pub async fn nothing_is_offered_before_its_time<H: Harness>(bench: &Bench<H>) {
     let at = bench.clock.now().after(Duration::from_secs(10));
     let later = bench.create(Create { run_at: Some(at), priority: Some(100), ..new("job", "{}") }).await;

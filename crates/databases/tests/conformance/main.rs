@@ -55,6 +55,8 @@ conformance! {
     // covers: K-32
     #[test] fn an_acquire_goes_by_rank() { leasing }
     // covers: K-32
+    #[test] fn what_is_created_together_is_leased_in_order_of_arrival() { leasing }
+    // covers: K-32
     #[test] fn nothing_is_offered_before_its_time() { leasing }
     // covers: K-32
     #[test] fn a_delayed_item_does_not_hold_its_key() { leasing }

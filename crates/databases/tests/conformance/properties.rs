@@ -125,11 +125,13 @@ async fn a_batch_is_its_requests<A: Harness, B: Harness>(batches: Vec<(Duration,
         let tables = many.database().tables();
         let scene = Scene { tables: &tables, items: &items, now: clock.now() };
         let requests: Vec<Request> = seeds.iter().map(|seed| scene.request(*seed)).collect();
-        let together = run_seeded(many.database(), &requests, &seeds, &mut draws.0).await;
+        let own: Vec<Draw> =
+            (0..).zip(&seeds).map(|(ordinal, seed)| Draw::numbered(*seed, ordinal)).collect();
+        let together = run_seeded(many.database(), &requests, &own, &mut draws.0).await;
         let mut order: Vec<usize> = (0..requests.len()).collect();
         order.sort_by_key(|index| matches!(requests[*index].command, Command::Acquire(_)));
         for index in order {
-            let (request, seed) = (&requests[index], seeds[index]);
+            let (request, seed) = (&requests[index], own[index].clone());
             let request = std::slice::from_ref(request);
             let alone = run_seeded(single.database(), request, &[seed], &mut draws.1).await.remove(0);
             assert!(alone.is_ok(), "{alone:?}");
