@@ -2,6 +2,7 @@
 
 use tenure_core::answer::Answer;
 use tenure_core::id::{ItemId, RecordId};
+use tenure_core::lifecycle::guard::Guard;
 use tenure_core::request::*;
 
 use crate::kit::*;
@@ -198,12 +199,7 @@ fn only_its_present_owner_gives_a_todo_back() {
     let session = bench.session("worker:a/1");
     let execution = bench.claim("worker:a/1", todo, session);
     let give_back = || {
-        Command::Release(Release {
-            execution,
-            reason: None,
-            delay: None,
-            attests: vec![tenure_core::lifecycle::guard::Guard::Workspace],
-        })
+        Command::Release(Release { execution, reason: None, delay: None, attests: vec![Guard::Workspace] })
     };
     assert_eq!(bench.refusal("worker:b/1", give_back()), "LEASE_LOST");
     assert_eq!(bench.refusal("worker:a/1", release(execution)), "WORKSPACE_REQUIRED");
@@ -310,8 +306,7 @@ fn abandoning_needs_a_reason_and_is_final() {
     let session = bench.session("worker:a/1");
     bench.claim("worker:a/1", claimed, session);
     let abandon = |item, reason: Option<&str>| {
-        let (reason, attests) =
-            (reason.map(str::to_string), vec![tenure_core::lifecycle::guard::Guard::Workspace]);
+        let (reason, attests) = (reason.map(str::to_string), vec![Guard::Workspace]);
         Command::Move(Move { reason, attests, ..Move::new(item, "abandon".parse().unwrap()) })
     };
     assert_eq!(bench.refusal("human:eva", abandon(draft, None)), "INVALID_REQUEST");
@@ -327,4 +322,18 @@ fn abandoning_needs_a_reason_and_is_final() {
         assert_eq!((bench.state(item), bench.item(item).lease.is_none()), ("Abandoned", true));
         assert!(bench.item(item).table.is_final(bench.item(item).state));
     }
+}
+
+// covers: T-01, T-02, K-12
+#[test]
+fn whose_claim_has_run_out_owns_the_task_no_more() {
+    let mut bench = Bench::new();
+    let (session, todo) = (bench.session("worker:a/1"), todo(&mut bench));
+    bench.claim("worker:a/1", todo, session);
+    bench.wait(std::time::Duration::from_secs(3600));
+    let reason = Some("no time".to_string());
+    let abandon =
+        Move { reason, attests: vec![Guard::Workspace], ..Move::new(todo, "abandon".parse().unwrap()) };
+    assert_eq!(bench.refusal("worker:a/1", Command::Move(abandon)), "CLAIM_CONFLICT");
+    assert_eq!(bench.state(todo), "Claimed", "until it is swept");
 }
