@@ -79,13 +79,16 @@ impl Create {
     pub(super) fn decide(&self, draft: &mut Draft, request: &Request, draw: &mut Draw) -> Decided {
         let plan = self.plan(draft, &request.store, &request.actor, draw)?;
         let id = plan.item();
-        let repeated = matches!(plan, Plan::Repeat(_));
+        let repeated = matches!(plan, Plan::Repeat { .. });
         let answer = self.perform(draft, &request.store, &request.actor, plan)?;
         let Some(terms) = &self.take else { return Ok(answer) };
         // Created and leased in one transaction. Its repeat is answered with the lease while that is held.
         let item = draft.item(id).cloned().ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
-        let mine = item.lease.as_ref().is_some_and(|lease| lease.owner == request.actor.owner());
-        match (repeated, mine && item.lease.as_ref().is_some_and(|lease| lease.is_live(draft.now()))) {
+        let held = item
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease.owner == request.actor.owner() && lease.is_live(draft.now()));
+        match (repeated, held) {
             (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
             (true, false) => Ok(Answer::Same(Box::new(item))),
             // An item of its key may stand for it, and be held: then this is a take like any other.
@@ -122,7 +125,7 @@ impl Create {
 
     pub(super) fn perform(&self, draft: &mut Draft, store: &Store, actor: &Actor, plan: Plan) -> Decided {
         match plan {
-            Plan::Repeat(answer) => Ok(answer),
+            Plan::Repeat { answer, .. } => Ok(answer),
             Plan::Fold { item, digest } => {
                 if let Some(name) = self.name.clone() {
                     let facts =
@@ -159,10 +162,11 @@ impl Create {
         let same = births.into_iter().flatten().find(|birth| birth.digest() == *digest);
         let birth = same.ok_or_else(conflict)?;
         let Named::Created { head, .. } = named else {
-            return Ok(Plan::Repeat(Answer::Coalesced(Box::new(item.clone()))));
+            return Ok(Plan::Repeat { item: *id, answer: Answer::Coalesced(Box::new(item.clone())) });
         };
         let To::State(state) = self.choose(&item.table, &item.created_by)?.to else { return Err(conflict()) };
-        Ok(Plan::Repeat(Answer::Created(Box::new(first_answer(item, &birth, state, *head)))))
+        let first = first_answer(item, &birth, state, *head);
+        Ok(Plan::Repeat { item: *id, answer: Answer::Created(Box::new(first)) })
     }
 
     fn choose<'t>(&self, table: &'t SharedTable, actor: &Actor) -> Result<&'t Row, Answer> {
@@ -281,7 +285,11 @@ impl Create {
 /// What a create comes to.
 #[derive(Debug)]
 pub(super) enum Plan {
-    Repeat(Answer),
+    /// Asked before: this was the answer.
+    Repeat {
+        item: ItemId,
+        answer: Answer,
+    },
     /// An item of the same key stands for it.
     Fold {
         item: ItemId,
@@ -299,9 +307,7 @@ pub(super) enum Plan {
 impl Plan {
     pub fn item(&self) -> ItemId {
         match self {
-            Plan::Repeat(Answer::Created(item) | Answer::Coalesced(item)) => item.id,
-            Plan::Repeat(_) => ItemId(0),
-            Plan::Fold { item, .. } => *item,
+            Plan::Repeat { item, .. } | Plan::Fold { item, .. } => *item,
             Plan::New { id, .. } => *id,
         }
     }

@@ -1,10 +1,9 @@
 //! take: a lease on one named item. The granting of leases lives here; `acquire` uses it too.
 
-use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString;
 use core::time::Duration;
 
+use super::commit::lost_to_another;
 use super::draft::{Draft, Line, Unlogged};
 use super::guards::{Case, Chosen, choose, judge_role, refuse};
 use super::{Decided, end, find};
@@ -13,7 +12,7 @@ use crate::answer::{Answer, Granted};
 use crate::code::{Code, Problem};
 use crate::entry::{Facts, Grant};
 use crate::execution::{Lease, Status};
-use crate::id::ItemId;
+use crate::id::{ExecutionId, ItemId};
 use crate::item::{Item, Slot};
 use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
@@ -97,13 +96,7 @@ fn held_by_another(item: &Item, lease: &Lease) -> Answer {
 pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms) -> Result<Granted, Answer> {
     let item = draft.item(id).expect("a lease is asked for an item that was found").clone();
     let lease = terms.length(&item.table.settings)?;
-    if let Some(fence) = item.committed {
-        let execution = draft.execution(crate::id::ExecutionId { item: id, fence });
-        return Err(execution.map_or_else(
-            || Answer::LeaseLost("the item has committed".to_string()),
-            |execution| Answer::AlreadyCommitted(Box::new(execution)),
-        ));
-    }
+    lost_to_another(draft, &item, ExecutionId { item: id, fence: item.fence.next() })?;
     if item.slot(draft.now()) == Slot::Scheduled {
         let detail = format!("it is not due before {}", item.run_at);
         return Err(refuse(&item, &Event::Lease, Code::TransitionRefused, detail));
