@@ -8,6 +8,8 @@
 //! Canonical by construction: the fields of every struct here stand in alphabetical order (a test compares the result
 //! with a canonicalizer). They are a promise: rename nothing.
 
+mod sealed;
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -22,6 +24,8 @@ use crate::item::Link;
 use crate::lifecycle::event::Event;
 use crate::time::Time;
 use crate::word::{Key, Kind, Label, Store};
+
+pub use sealed::Sealed;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {

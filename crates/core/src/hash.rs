@@ -26,6 +26,17 @@ impl Hash {
         Hash(hasher.finalize().into())
     }
 
+    /// What every log begins with.
+    pub const ZERO: Hash = Hash([0; 32]);
+
+    /// The next link of a chain of hashes: SHA-256 of the 64 bytes of both. The log's chain runs over its entries' hashes.
+    pub fn link(&self, next: &Hash) -> Hash {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0);
+        hasher.update(next.0);
+        Hash(hasher.finalize().into())
+    }
+
     /// The first 128 bits, for ids that are derived from content.
     pub fn first_128(&self) -> u128 {
         let mut head = [0; 16];

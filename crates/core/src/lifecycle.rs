@@ -147,6 +147,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     pub settings: Settings,
     pub schema: Option<Schema>,
+    /// The Markdown it was read from; empty when it was put together by a program. Not part of its identity.
+    pub source: Arc<str>,
     hash: Hash,
     exclusive: bool,
     supersedes: bool,
@@ -175,6 +177,7 @@ impl Table {
             rows,
             settings,
             schema,
+            source: Arc::default(),
             hash,
             exclusive,
             supersedes,

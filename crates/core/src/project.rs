@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::entry::{Birth, Cancelled, Committed, Entry, Facts, Grant, Moved};
+use crate::entry::{Birth, Cancelled, Committed, Entry, Facts, Grant, Moved, Sealed};
 use crate::execution::{self, End, Execution, Lease, Mark, Status, Step};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId};
@@ -41,7 +41,7 @@ impl fmt::Display for Broken {
     }
 }
 
-pub fn project(before: Option<&Item>, entry: &Entry, tables: &Tables) -> Result<Projection, Broken> {
+pub fn project(before: Option<&Item>, entry: &Sealed, tables: &Tables) -> Result<Projection, Broken> {
     let result = match (before, &entry.facts) {
         (None, Facts::Create(birth)) => create(entry, birth, tables),
         (None, _) => Err("an item begins with its create".to_string()),
@@ -53,7 +53,7 @@ pub fn project(before: Option<&Item>, entry: &Entry, tables: &Tables) -> Result<
 
 type Projected = Result<Projection, String>;
 
-fn create(entry: &Entry, birth: &Birth, tables: &Tables) -> Projected {
+fn create(entry: &Sealed, birth: &Birth, tables: &Tables) -> Projected {
     let table = tables.version(&birth.lifecycle).ok_or("its lifecycle is not known here")?;
     let state = table.state_named(&entry.state).ok_or("its lifecycle has no such state")?;
     let legal =
@@ -116,7 +116,7 @@ fn chain(before: &Item, entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-fn step(before: &Item, entry: &Entry) -> Projected {
+fn step(before: &Item, entry: &Sealed) -> Projected {
     let to = before.table.state_named(&entry.state).ok_or("the lifecycle has no such state")?;
     let mut next = Next {
         item: Item {

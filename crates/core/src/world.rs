@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::actor::Owner;
 use crate::body::Body;
-use crate::entry::Entry;
+use crate::entry::{Entry, Sealed};
 use crate::execution::Execution;
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
@@ -33,7 +33,7 @@ pub struct World {
     pub lanes: BTreeMap<LaneKey, Lane>,
     pub records: BTreeMap<RecordId, Record>,
     pub messages: Vec<Message>,
-    pub entries: BTreeMap<(ItemId, u64), Entry>,
+    pub entries: BTreeMap<(ItemId, u64), Sealed>,
     /// Items that the database offers to the acquire being decided: ready, due, locked, in rank order.
     pub offers: Vec<ItemId>,
 }
@@ -167,7 +167,7 @@ pub enum Change {
     Message(Message),
     /// Payload, output and record bodies of the item are deleted.
     Erase(ItemId),
-    Entry(Entry),
+    Entry(Sealed),
 }
 
 impl World {
@@ -253,6 +253,6 @@ impl World {
 
     /// An item's entries, oldest first.
     pub fn history(&self, item: ItemId) -> impl Iterator<Item = &Entry> {
-        self.entries.range((item, 0)..=(item, u64::MAX)).map(|(_, entry)| entry)
+        self.entries.range((item, 0)..=(item, u64::MAX)).map(|(_, entry)| &**entry)
     }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use tenure_core::answer::Answer;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
 use tenure_core::id::{ExecutionId, ItemId, RecordId};
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
@@ -154,7 +154,7 @@ struct Plan {
     /// The k-th change of a row is in a later wave than the one before it, so that a database sees every single step.
     waves: Vec<Vec<Change>>,
     last: BTreeMap<RowKey, usize>,
-    entries: Vec<Entry>,
+    entries: Vec<Sealed>,
     changed: bool,
 }
 

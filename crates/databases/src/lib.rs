@@ -15,8 +15,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tenure_core::body::Body;
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
 use tenure_core::execution::Execution;
+use tenure_core::hash::Hash;
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
@@ -147,6 +148,28 @@ pub struct Query {
 /// One page of a list; more would be held in memory for a reader who looks at the first screen.
 pub const PAGE_MAX: usize = 1_000;
 
+/// Where the log ends: how many entries have their place, and the chain over their hashes ([`Hash::link`], from
+/// [`Hash::ZERO`]). Kept elsewhere it proves later that nothing before it was changed, removed or put in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    pub position: u64,
+    pub chain: Hash,
+}
+
+/// A row of the inbox, as somebody's own transaction left it. Nothing in it has been looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Posted {
+    pub id: i64,
+    pub store: Option<String>,
+    pub kind: Option<String>,
+    pub payload: Option<String>,
+    pub idempotency_key: Option<String>,
+    pub key: Option<String>,
+    pub priority: Option<i64>,
+    /// Microseconds since 1970.
+    pub run_at: Option<i64>,
+}
+
 pub trait Database: Send + Sync {
     type Tx<'a>: Tx
     where
@@ -171,10 +194,17 @@ pub trait Database: Send + Sync {
     fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send;
 
     /// An item's entries, oldest first.
-    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
+    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Sealed>, Error>> + Send;
 
     /// The log after a position, oldest first, with the position of each entry. What was read once never changes.
-    fn log(&self, after: u64, limit: usize) -> impl Future<Output = Result<Vec<(u64, Entry)>, Error>> + Send;
+    fn log(&self, after: u64, limit: usize)
+    -> impl Future<Output = Result<Vec<(u64, Sealed)>, Error>> + Send;
+
+    /// Gives committed entries their place in the log, in an order that never changes once read. Where commits come one
+    /// after another they have it already. Answers how many got one; fewer than asked for means that none is left.
+    fn sequence(&self, limit: usize) -> impl Future<Output = Result<usize, Error>> + Send;
+
+    fn head(&self) -> impl Future<Output = Result<Head, Error>> + Send;
 
     /// Items that time may have something to do with, in the order of ids. A plain read that locks nothing: what is
     /// really due is decided when the sweep is. `after` is where the last page ended, so that rows which can not be
@@ -219,8 +249,15 @@ pub trait Tx: Send {
     /// none. Never waits: whatever it touches was locked.
     fn write(&mut self, wave: &[Change]) -> impl Future<Output = Result<usize, Error>> + Send;
 
+    /// Locks the oldest rows of the inbox that were not judged yet. While one transaction has them no other gets any, so
+    /// that they become items in the order in which they came.
+    fn inbox(&mut self, limit: usize) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send;
+
+    /// Takes rows out of the inbox; one with a reason stays and is kept with it.
+    fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// Appends entries to the log: last before the commit.
-    fn append(&mut self, entries: &[Entry]) -> impl Future<Output = Result<(), Error>> + Send;
+    fn append(&mut self, entries: &[Sealed]) -> impl Future<Output = Result<(), Error>> + Send;
 
     fn commit(self) -> impl Future<Output = Commit> + Send;
 }

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
+use tenure_core::hash::Hash;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, Slot};
 use tenure_core::lifecycle::parse::parse;
@@ -17,7 +18,10 @@ use tenure_core::word::{Key, Kind, Store};
 use tenure_core::world::{Change, Lane, LaneKey, Named, World};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::{BatchId, Commit, Database, Error, Found, Overdue, PAGE_MAX, Place, Query, Settled, Tx, Whole};
+use crate::{
+    BatchId, Commit, Database, Error, Found, Head, Overdue, PAGE_MAX, Place, Posted, Query, Settled, Tx,
+    Whole,
+};
 
 /// Where the time comes from.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -124,16 +128,28 @@ impl Database for Memory {
         Ok(kept.world.items.values().filter(matches).take(query.limit.min(PAGE_MAX)).cloned().collect())
     }
 
-    async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Entry>, Error> {
+    async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
         let kept = self.kept.lock().await;
-        Ok(kept.world.history(id).filter(|entry| entry.store == *store).cloned().collect())
+        let entries = kept.world.entries.range((id, 0)..=(id, u64::MAX)).map(|(_, entry)| entry);
+        Ok(entries.filter(|entry| entry.store == *store).cloned().collect())
     }
 
-    async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Entry)>, Error> {
+    async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
         let kept = self.kept.lock().await;
         let positions = (1..).zip(&kept.order).skip(usize::try_from(after).unwrap_or(usize::MAX));
         let page = positions.take(limit.min(PAGE_MAX));
         Ok(page.map(|(position, key)| (position, kept.world.entries[key].clone())).collect())
+    }
+
+    async fn sequence(&self, _limit: usize) -> Result<usize, Error> {
+        Ok(0)
+    }
+
+    async fn head(&self) -> Result<Head, Error> {
+        let kept = self.kept.lock().await;
+        let hashes = kept.order.iter().map(|key| kept.world.entries[key].hash());
+        let chain = hashes.fold(Hash::ZERO, |chain, hash| chain.link(&hash));
+        Ok(Head { position: kept.order.len() as u64, chain })
     }
 
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
@@ -165,7 +181,7 @@ pub struct MemoryTx {
     staged: Vec<Change>,
     items: BTreeMap<ItemId, Item>,
     lanes: BTreeMap<LaneKey, Lane>,
-    entries: Vec<Entry>,
+    entries: Vec<Sealed>,
 }
 
 impl Tx for MemoryTx {
@@ -227,7 +243,16 @@ impl Tx for MemoryTx {
         Ok(written)
     }
 
-    async fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    /// Nobody but this process writes to memory, and it has better ways to ask for an item.
+    async fn inbox(&mut self, _limit: usize) -> Result<Vec<Posted>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn judged(&mut self, _rows: &[(i64, Option<String>)]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
         self.entries.extend(entries.iter().cloned());
         Ok(())
     }

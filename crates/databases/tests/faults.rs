@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::shipped;
@@ -20,7 +20,9 @@ use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, World};
 use tenure_databases::batch::{self, Reply};
 use tenure_databases::memory::{Memory, MemoryTx};
-use tenure_databases::{BatchId, Commit, Database, Error, Found, Overdue, Place, Query, Settled, Tx, Whole};
+use tenure_databases::{
+    BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
@@ -137,12 +139,24 @@ impl Database for Faulty {
         self.inner.list(query)
     }
 
-    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Sealed>, Error>> + Send {
         self.inner.history(store, id)
     }
 
-    fn log(&self, after: u64, limit: usize) -> impl Future<Output = Result<Vec<(u64, Entry)>, Error>> + Send {
+    fn log(
+        &self,
+        after: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(u64, Sealed)>, Error>> + Send {
         self.inner.log(after, limit)
+    }
+
+    fn sequence(&self, limit: usize) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.sequence(limit)
+    }
+
+    fn head(&self) -> impl Future<Output = Result<Head, Error>> + Send {
+        self.inner.head()
     }
 
     fn due(
@@ -201,7 +215,15 @@ impl Tx for FaultyTx {
         Ok(self.inner.write(wave).await? - usize::from(short.is_some()))
     }
 
-    async fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    async fn inbox(&mut self, limit: usize) -> Result<Vec<Posted>, Error> {
+        self.inner.inbox(limit).await
+    }
+
+    async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
+        self.inner.judged(rows).await
+    }
+
+    async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
         self.at(Step::Append)?;
         self.inner.append(entries).await
     }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::body::Body;
-use crate::entry::{Birth, Cause, Entry, Facts, RecordMark};
+use crate::entry::{Birth, Cause, Entry, Facts, RecordMark, Sealed};
 use crate::execution::Execution;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
 use crate::item::Item;
@@ -166,13 +166,13 @@ impl<'w> Draft<'w> {
     }
 
     fn expect(&mut self, entry: Entry, unlogged: Unlogged) {
-        if let Err(broken) = self.append(entry, unlogged) {
+        if let Err(broken) = self.append(Sealed::new(entry), unlogged) {
             panic!("decide wrote an entry that its own projection refuses: {broken}");
         }
     }
 
     /// Puts an entry in: what it makes of its item, its execution, its name, its lane and its records.
-    pub fn append(&mut self, entry: Entry, unlogged: Unlogged) -> Result<(), Broken> {
+    pub fn append(&mut self, entry: Sealed, unlogged: Unlogged) -> Result<(), Broken> {
         let before = self.item(entry.item).cloned();
         let mut projection = project(before.as_ref(), &entry, &self.world.tables)?;
         if let (Some(expires), Some(lease)) = (unlogged.expires, &mut projection.item.lease) {

@@ -73,7 +73,8 @@ pub fn parse(source: &str) -> Result<Table, Vec<Fault>> {
 
     // A file without a kind has a fault that says so; the stand-in only lets the rules be judged all the same.
     let kind = kind.unwrap_or_else(|| "unnamed".parse().expect("the stand-in is a kind"));
-    let table = Table::new(kind, document.summary, states.into_states(), rows, settings.values, schema);
+    let mut table = Table::new(kind, document.summary, states.into_states(), rows, settings.values, schema);
+    table.source = source.into();
     sound::judge(&table, &mut faults);
     if is_all_read {
         whole::judge(&table, &settings.lines, &mut faults);

@@ -29,6 +29,11 @@ impl Tables {
         self.versions.get(hash)
     }
 
+    /// Every version of every lifecycle.
+    pub fn versions(&self) -> impl Iterator<Item = &SharedTable> {
+        self.versions.values()
+    }
+
     /// The current lifecycles, sorted by kind.
     pub fn iter(&self) -> impl Iterator<Item = &SharedTable> {
         self.current.values()

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::shipped;
@@ -196,7 +196,7 @@ impl<H: Harness> Bench<H> {
         self.database().whole(&store(), id).await.unwrap().expect("the item is there")
     }
 
-    pub async fn history(&self, id: ItemId) -> Vec<Entry> {
+    pub async fn history(&self, id: ItemId) -> Vec<Sealed> {
         self.database().history(&store(), id).await.unwrap()
     }
 
@@ -226,8 +226,8 @@ impl<H: Harness> Bench<H> {
     }
 
     /// The whole log, with positions.
-    pub async fn log(&self) -> Vec<(u64, Entry)> {
-        let mut log: Vec<(u64, Entry)> = Vec::new();
+    pub async fn log(&self) -> Vec<(u64, Sealed)> {
+        let mut log: Vec<(u64, Sealed)> = Vec::new();
         loop {
             let after = log.last().map_or(0, |(position, _)| *position);
             let page = self.database().log(after, 100).await.unwrap();
@@ -240,7 +240,7 @@ impl<H: Harness> Bench<H> {
 
     /// Every item is what its entries say, and the log holds those entries and no others, each item's by version.
     pub async fn verify(&self) {
-        let mut logged: BTreeMap<(Store, ItemId), Vec<Entry>> = BTreeMap::new();
+        let mut logged: BTreeMap<(Store, ItemId), Vec<Sealed>> = BTreeMap::new();
         let log = self.log().await;
         assert!(log.is_sorted_by(|(one, _), (next, _)| one < next), "positions grow");
         for (_, entry) in log {

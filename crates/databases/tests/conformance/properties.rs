@@ -9,7 +9,7 @@ use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, TestRunner};
 use tenure_core::decide::decide;
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::Sealed;
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
@@ -67,7 +67,7 @@ async fn loaded_is_enough<H: Harness>(steps: Vec<(Duration, u64)>) {
         is_part_of(&loaded, &full);
         let decision = decide(&loaded, &request, &mut Draw::new(seed));
         assert_eq!(decision, decide(&full, &request, &mut Draw::new(seed)), "{request:#?}");
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<Sealed> = Vec::new();
         for change in &decision.changes {
             match change {
                 Change::Entry(entry) => entries.push(entry.clone()),
@@ -144,7 +144,7 @@ async fn a_batch_is_its_requests<A: Harness, B: Harness>(batches: Vec<(Duration,
             assert_eq!(one.whole(&item.store, item.id).await, other.whole(&item.store, item.id).await);
         }
     }
-    let entries = |log: Vec<(u64, Entry)>| log.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>();
+    let entries = |log: Vec<(u64, Sealed)>| log.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>();
     assert_eq!(entries(many.log().await), entries(single.log().await), "the same log in the same order");
     many.verify().await;
     single.verify().await;
