@@ -10,6 +10,8 @@
 
 pub mod batch;
 pub mod memory;
+pub mod row;
+pub mod segment;
 
 use std::future::Future;
 use std::sync::Arc;

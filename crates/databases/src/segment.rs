@@ -1,0 +1,82 @@
+//! A segment: the entries of one transaction, as one row.
+//!
+//! It holds exactly the lines that were hashed, in the order in which they were decided, pressed together; and for every
+//! entry the segment that has its item's entry before it, so that a history is found by walking back from the item.
+//!
+//! ```text
+//! format · count · previous segment of each (0: none) · length of each line · the lines, LZ4
+//! ```
+
+use tenure_core::entry::Sealed;
+
+use crate::row::Damaged;
+use crate::row::bytes::{Reader, Writer};
+
+/// One entry as a segment holds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Which segment has the item's entry before this one. None for an item's first.
+    pub previous: Option<u64>,
+    pub line: Vec<u8>,
+}
+
+impl Kept {
+    pub fn read(&self) -> Result<Sealed, Damaged> {
+        Sealed::read(&self.line).map_err(Damaged)
+    }
+}
+
+const FORMAT: u8 = 1;
+/// A batch is at most 4 MiB of requests; its entries name bodies by hash and are smaller than that.
+const LINES_BYTES_MAX: usize = 64 << 20;
+
+/// Presses entries together. `previous` says in which segment an entry's predecessor is.
+pub fn write(entries: &[Sealed], previous: impl Fn(&Sealed) -> Option<u64>) -> Vec<u8> {
+    let length = entries.iter().map(|entry| entry.text().len()).sum();
+    let mut lines = Vec::with_capacity(length);
+    let mut out = Writer::with_capacity(length / 2 + entries.len() * 4 + 16);
+    out.byte(FORMAT);
+    out.number(entries.len() as u64);
+    for entry in entries {
+        out.number(previous(entry).unwrap_or(0));
+    }
+    for entry in entries {
+        out.number(entry.text().len() as u64);
+        lines.extend_from_slice(entry.text());
+    }
+    let mut out = out.into_bytes();
+    out.extend_from_slice(&lz4_flex::block::compress(&lines));
+    out
+}
+
+/// All entries of a segment, in their order.
+pub fn read(bytes: &[u8]) -> Result<Vec<Kept>, Damaged> {
+    let mut reader = Reader::new(bytes);
+    if reader.byte()? != FORMAT {
+        return Err(Damaged::because("the segment was written by a newer Tenure"));
+    }
+    let count = reader.number()?;
+    let mut previous = Vec::new();
+    for _ in 0..count {
+        previous.push(reader.number()?);
+    }
+    let mut lengths: Vec<usize> = Vec::new();
+    for _ in 0..count {
+        lengths.push(reader.small()?);
+    }
+    let total = lengths.iter().fold(0_usize, |total, length| total.saturating_add(*length));
+    if total > LINES_BYTES_MAX {
+        return Err(Damaged(format!("the segment claims to hold {total} bytes")));
+    }
+    let lines = lz4_flex::block::decompress(reader.left(), total)
+        .map_err(|why| Damaged(format!("the segment: {why}")))?;
+    let mut left = &lines[..];
+    let mut kept = Vec::with_capacity(lengths.len());
+    for (previous, length) in previous.into_iter().zip(lengths) {
+        let (line, after) =
+            left.split_at_checked(length).ok_or_else(|| Damaged::because("the segment is cut off"))?;
+        left = after;
+        kept.push(Kept { previous: (previous != 0).then_some(previous), line: line.to_vec() });
+    }
+    Ok(kept)
+}
