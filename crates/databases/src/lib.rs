@@ -12,6 +12,7 @@ pub mod batch;
 pub mod memory;
 pub mod row;
 pub mod segment;
+pub mod url;
 
 use std::future::Future;
 use std::sync::Arc;
