@@ -137,9 +137,8 @@ fn as_logged(execution: &Execution) -> Execution {
 }
 
 fn executions(world: &World, whole: &Whole) -> Option<String> {
-    let kept: Vec<Execution> = whole.executions.iter().map(|execution| as_logged(execution)).collect();
-    let logged: Vec<Execution> =
-        world.executions_of(whole.item.id).map(|execution| as_logged(execution)).collect();
+    let kept: Vec<Execution> = whole.executions.iter().map(as_logged).collect();
+    let logged: Vec<Execution> = world.executions_of(whole.item.id).map(as_logged).collect();
     if kept.len() != logged.len() {
         return Some(format!("has {} ended executions and should have {}", kept.len(), logged.len()));
     }
