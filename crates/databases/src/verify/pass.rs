@@ -252,7 +252,10 @@ impl Pass {
             self.chain = None;
             self.entries += 1;
             self.loosen(entry.item, entry.version, vec![entry.hash(), *stated]);
-            Some(format!("was changed: the hash of what it says is {}, but it has {stated}", entry.hash()))
+            Some(format!(
+                "was changed: it carries the hash {stated:?}…, but what it says has {:?}…",
+                entry.hash()
+            ))
         };
         let moved = self.position(*position);
         if let Some(what) = fault.or(moved) {
@@ -381,14 +384,14 @@ impl Pass {
     fn end(&mut self, end: &End) {
         self.end_at = Some(self.place);
         let is_sound_so_far = self.faults.is_empty();
-        let found = [
+        let sums = [
             (end.entries, self.entries, "entries"),
             (end.items, self.last.len() as u64, "items"),
             (end.lifecycles, self.lifecycles.len() as u64, "lifecycles"),
         ];
-        let differing = found.iter().filter(|(said, found, _)| said != found);
+        let differing = sums.iter().filter(|(said, found, _)| said != found);
         let mut what: Vec<String> = differing
-            .map(|(said, found, what)| format!("it counts {said} {what}, but {found} are here"))
+            .map(|(said, found, what)| format!("it counts {said} {what} instead of {found}"))
             .collect();
         // After a fault it goes without saying that the sums are others.
         if let Some(chain) =

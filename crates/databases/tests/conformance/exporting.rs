@@ -259,3 +259,15 @@ pub async fn a_head_that_was_kept_proves_what_came_before_it<H: Harness>(bench: 
         assert_eq!((report.head_at, report.is_sound()), (at, at.is_some()), "{report:?}");
     }
 }
+
+/// A file that was written when the format was new. It is never written again: what it holds must stay readable.
+pub async fn a_log_of_this_format_stays_readable<H: Harness>(bench: &Bench<H>) {
+    let file = include_bytes!("golden/format-1.jsonl");
+    let done = replay_into(bench, file).await.unwrap();
+    assert_eq!(
+        done.head.chain.to_string(),
+        "c6c12055c63227cf9d68abfa7a1b4d75c6861a8e760eb930b0c28eda9ee1c41b"
+    );
+    assert!(exported(bench).await == file);
+    database_is_sound(bench).await;
+}

@@ -12,6 +12,7 @@ mod files;
 mod harness;
 mod leasing;
 mod logging;
+mod lying;
 mod properties;
 mod random;
 mod reading;
@@ -138,6 +139,10 @@ conformance! {
     #[test] fn a_lifecycle_comes_with_its_source() { exporting }
     // covers: K-46
     #[test] fn a_head_that_was_kept_proves_what_came_before_it() { exporting }
+    // covers: K-42, K-44
+    #[test] fn a_log_of_this_format_stays_readable() { exporting }
+    // covers: K-08, K-43
+    #[test] fn every_lie_about_an_item_is_found() { lying }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     #[test] fn pages_of_a_list_hold_every_item_once() { reading }
