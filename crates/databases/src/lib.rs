@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod memory;
+pub mod postgres;
 pub mod row;
 pub mod segment;
 

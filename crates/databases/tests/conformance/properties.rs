@@ -15,7 +15,7 @@ use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
-use crate::harness::{Bench, Clock, Harness, Memory};
+use crate::harness::{Bench, Clock, Harness, Memory, Postgres};
 use crate::random::Scene;
 
 /// How far the clock goes before a request: mostly not at all, sometimes past a lease, a window or a session.
@@ -32,7 +32,7 @@ fn span(number: usize) -> Duration {
 /// Runs a property over random input. A failure is shrunk and its seed is kept beside this file.
 fn holds<T: Debug>(cases: u32, input: impl Strategy<Value = T>, property: impl AsyncFn(T)) {
     let config = Config { cases, max_shrink_iters: 4_000, ..Config::with_source_file(file!()) };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let outcome = TestRunner::new(config).run(&input, |input| {
         runtime.block_on(property(input));
         Ok(())
@@ -169,6 +169,17 @@ fn what_is_loaded_is_enough_on_memory() {
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_memory() {
     holds(80, batches(), a_batch_is_its_requests::<Memory, Memory>);
+}
+
+#[test]
+fn what_is_loaded_is_enough_on_postgres() {
+    holds(10, steps(), loaded_is_enough::<Postgres>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_on_postgres_is_its_requests_one_by_one_on_memory() {
+    holds(10, batches(), a_batch_is_its_requests::<Postgres, Memory>);
 }
 
 /// The dice are good enough: every command happens, and not only its refusal.
