@@ -13,6 +13,7 @@ pub mod memory;
 pub mod postgres;
 pub mod row;
 pub mod segment;
+pub mod url;
 
 use std::future::Future;
 use std::sync::Arc;
