@@ -8,12 +8,13 @@
 //! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
 //! either form ([`verify`]).
 //!
-//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and PostgreSQL (to come). They pass
-//! one conformance suite.
+//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
+//! conformance suite.
 
 pub mod batch;
 pub mod export;
 pub mod memory;
+pub mod postgres;
 pub mod replay;
 pub mod row;
 pub mod segment;

@@ -17,6 +17,7 @@ mod properties;
 mod random;
 mod reading;
 mod requests;
+mod schema;
 mod sweeping;
 mod tampering;
 
@@ -24,6 +25,7 @@ macro_rules! conformance {
     ($($checks:tt)*) => {
         mod memory { each!(crate::harness::Memory; $($checks)*); }
         mod sqlite { each!(crate::harness::Sqlite; $($checks)*); }
+        mod postgres { each!(crate::harness::Postgres; $($checks)*); }
     };
 }
 

@@ -17,7 +17,7 @@ use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
 use crate::files::exported;
-use crate::harness::{Bench, Clock, Harness, Memory, Sqlite};
+use crate::harness::{Bench, Clock, Harness, Memory, Postgres, Sqlite};
 use crate::random::Scene;
 
 /// How far the clock goes before a request: mostly not at all, sometimes past a lease, a window or a session.
@@ -34,7 +34,7 @@ fn span(number: usize) -> Duration {
 /// Runs a property over random input. A failure is shrunk and its seed is kept beside this file.
 fn holds<T: Debug>(cases: u32, input: impl Strategy<Value = T>, property: impl AsyncFn(T)) {
     let config = Config { cases, max_shrink_iters: 4_000, ..Config::with_source_file(file!()) };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let outcome = TestRunner::new(config).run(&input, |input| {
         runtime.block_on(property(input));
         Ok(())
@@ -180,6 +180,11 @@ fn what_is_loaded_is_enough_on_sqlite() {
     holds(60, steps(), loaded_is_enough::<Sqlite>);
 }
 
+#[test]
+fn what_is_loaded_is_enough_on_postgres() {
+    holds(10, steps(), loaded_is_enough::<Postgres>);
+}
+
 // covers: K-02
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_sqlite() {
@@ -191,6 +196,12 @@ fn a_batch_is_its_requests_one_by_one_on_sqlite() {
 #[test]
 fn sqlite_does_what_memory_does() {
     holds(60, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_on_postgres_is_its_requests_one_by_one_on_memory() {
+    holds(10, batches(), a_batch_is_its_requests::<Postgres, Memory>);
 }
 
 /// The dice are good enough: every command happens, and not only its refusal.
