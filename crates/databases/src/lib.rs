@@ -5,14 +5,22 @@
 //! the entries and commits. [`batch::run`] is the one algorithm above it: load, decide, write, for many requests at
 //! once, each with its own answer.
 //!
-//! Three databases implement it: [`memory`] (tests, simulation), SQLite and PostgreSQL (to come). They pass one
+//! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
+//! either form ([`verify`]).
+//!
+//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
 
 pub mod batch;
+pub mod export;
 pub mod memory;
+pub mod postgres;
+pub mod replay;
 pub mod row;
 pub mod segment;
+pub mod sqlite;
 pub mod url;
+pub mod verify;
 
 use std::future::Future;
 use std::sync::Arc;

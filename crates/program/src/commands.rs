@@ -1,7 +1,11 @@
 //! The commands, one file each. An arm is a single call: what a command does is in its file, how it ends in its answer.
 
 mod check;
+mod export;
 mod lifecycle;
+mod log;
+mod replay;
+mod verify;
 
 use crate::cli::Command;
 use crate::outcome::{Error, Outcome};
@@ -11,5 +15,9 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
     match command {
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
+        Command::Log(arguments) => log::run(&arguments, output),
+        Command::Export(arguments) => export::run(&arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Replay(arguments) => replay::run(&arguments, output),
     }
 }

@@ -16,7 +16,8 @@ use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
-use crate::harness::{Bench, Clock, Harness, Memory};
+use crate::files::exported;
+use crate::harness::{Bench, Clock, Harness, Memory, Postgres, Sqlite};
 use crate::random::Scene;
 
 /// How far the clock goes before a request: mostly not at all, sometimes past a lease, a window or a session.
@@ -33,7 +34,7 @@ fn span(number: usize) -> Duration {
 /// Runs a property over random input. A failure is shrunk and its seed is kept beside this file.
 fn holds<T: Debug>(cases: u32, input: impl Strategy<Value = T>, property: impl AsyncFn(T)) {
     let config = Config { cases, max_shrink_iters: 4_000, ..Config::with_source_file(file!()) };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let outcome = TestRunner::new(config).run(&input, |input| {
         runtime.block_on(property(input));
         Ok(())
@@ -148,6 +149,7 @@ async fn a_batch_is_its_requests<A: Harness, B: Harness>(batches: Vec<(Duration,
     }
     let entries = |log: Vec<(u64, Sealed)>| log.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>();
     assert_eq!(entries(many.log().await), entries(single.log().await), "the same log in the same order");
+    assert!(exported(&many).await == exported(&single).await, "the same bytes");
     many.verify().await;
     single.verify().await;
     many.close().await;
@@ -167,10 +169,39 @@ fn what_is_loaded_is_enough_on_memory() {
     holds(120, steps(), loaded_is_enough::<Memory>);
 }
 
-// covers: K-02
+// covers: K-02, K-41
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_memory() {
     holds(80, batches(), a_batch_is_its_requests::<Memory, Memory>);
+}
+
+#[test]
+fn what_is_loaded_is_enough_on_sqlite() {
+    holds(60, steps(), loaded_is_enough::<Sqlite>);
+}
+
+#[test]
+fn what_is_loaded_is_enough_on_postgres() {
+    holds(10, steps(), loaded_is_enough::<Postgres>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_is_its_requests_one_by_one_on_sqlite() {
+    holds(30, batches(), a_batch_is_its_requests::<Sqlite, Sqlite>);
+}
+
+/// Two databases that have nothing in common but what they are told answer, keep and log the same.
+// covers: K-02
+#[test]
+fn sqlite_does_what_memory_does() {
+    holds(60, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_on_postgres_is_its_requests_one_by_one_on_memory() {
+    holds(10, batches(), a_batch_is_its_requests::<Postgres, Memory>);
 }
 
 /// The dice are good enough: every command happens, and not only its refusal.
