@@ -9,6 +9,7 @@
 //! conformance suite.
 
 pub mod batch;
+pub mod gather;
 pub mod memory;
 pub mod row;
 pub mod segment;
