@@ -103,7 +103,10 @@ impl Gather {
     /// Starts the writers. [`Writers::Tasks`] needs a tokio runtime around the call.
     pub fn start<D: Database + 'static>(database: Arc<D>, options: Options) -> Gather {
         assert!(options.batch_max > 0 && options.queue_max > 0, "a batch and a queue hold something");
-        assert!(options.batch_max <= usize::from(u16::MAX), "a request's number in its batch is part of its ids");
+        assert!(
+            options.batch_max <= usize::from(u16::MAX),
+            "a request's number in its batch is part of its ids"
+        );
         let (queue, calls) = mpsc::unbounded_channel();
         let inlet = Arc::new(Mutex::new(Inlet::new(calls, &options)));
         let (writers, alive) = watch::channel(());

@@ -113,9 +113,8 @@ pub(super) fn split(requests: Vec<Request>, options: &Options) -> Vec<Vec<Reques
     let mut size = 0;
     for request in requests {
         let more = bytes(&request);
-        let fits = |part: &Vec<Request>| {
-            part.len() < options.batch_max && size + more <= options.batch_bytes_max
-        };
+        let fits =
+            |part: &Vec<Request>| part.len() < options.batch_max && size + more <= options.batch_bytes_max;
         match parts.last_mut().filter(|part| fits(part)) {
             Some(part) => {
                 part.push(request);
