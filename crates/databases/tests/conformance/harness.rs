@@ -20,7 +20,7 @@ use tenure_core::request::{Command, Create, Request, Take, Terms};
 use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tenure_databases::batch::{self, Reply};
-use tenure_databases::{Database, Overdue, PAGE_MAX, Query, Whole, memory};
+use tenure_databases::{Database, Overdue, PAGE_MAX, Query, Whole, memory, sqlite};
 use tokio::task::JoinSet;
 
 use crate::requests::*;
@@ -47,6 +47,32 @@ impl Harness for Memory {
     }
 
     fn database(&self) -> &memory::Memory {
+        &self.0
+    }
+
+    async fn close(self) {}
+}
+
+/// In a folder of its own that goes with it.
+pub struct Sqlite(sqlite::Sqlite, tempfile::TempDir);
+
+impl Harness for Sqlite {
+    type Database = sqlite::Sqlite;
+
+    async fn open(clock: Clock) -> Sqlite {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock: memory::Clock = Arc::new(move || clock.now());
+        // Nobody cuts the power of a test.
+        let options = sqlite::Options {
+            tables: shipped::tables(),
+            clock: Some(clock),
+            relaxed: true,
+            ..sqlite::Options::default()
+        };
+        Sqlite(sqlite::Sqlite::open(&folder.path().join("tenure.db"), options).expect("it opens"), folder)
+    }
+
+    fn database(&self) -> &sqlite::Sqlite {
         &self.0
     }
 

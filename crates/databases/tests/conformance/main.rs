@@ -19,6 +19,7 @@ mod sweeping;
 macro_rules! conformance {
     ($($checks:tt)*) => {
         mod memory { each!(crate::harness::Memory; $($checks)*); }
+        mod sqlite { each!(crate::harness::Sqlite; $($checks)*); }
     };
 }
 

@@ -15,7 +15,7 @@ use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
-use crate::harness::{Bench, Clock, Harness, Memory};
+use crate::harness::{Bench, Clock, Harness, Memory, Sqlite};
 use crate::random::Scene;
 
 /// How far the clock goes before a request: mostly not at all, sometimes past a lease, a window or a session.
@@ -169,6 +169,24 @@ fn what_is_loaded_is_enough_on_memory() {
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_memory() {
     holds(80, batches(), a_batch_is_its_requests::<Memory, Memory>);
+}
+
+#[test]
+fn what_is_loaded_is_enough_on_sqlite() {
+    holds(60, steps(), loaded_is_enough::<Sqlite>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_is_its_requests_one_by_one_on_sqlite() {
+    holds(30, batches(), a_batch_is_its_requests::<Sqlite, Sqlite>);
+}
+
+/// Two databases that have nothing in common but what they are told answer, keep and log the same.
+// covers: K-02
+#[test]
+fn sqlite_does_what_memory_does() {
+    holds(60, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
 }
 
 /// The dice are good enough: every command happens, and not only its refusal.

@@ -1,0 +1,294 @@
+//! The SQLite database: one file, durable with every commit.
+//!
+//! One connection writes, a few read beside it. Any number of processes may use the file at the same time: the write lock
+//! is the file's, and nothing that another process can change is remembered from one transaction to the next.
+//!
+//! All of it runs in the thread of the caller; the futures are ready at once, but for the wait for the connection.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `open`, `mounts`, `migrate` | what is refused, the settings, the schema |
+//! | `tx` | a transaction: begin, commit, roll back, a commit that was not heard of |
+//! | `load`, `claim`, `write`, `log` | its steps |
+//! | `catalog`, `rows` | the numbers of lifecycles and queues; items from rows |
+//! | `read` | everything outside transactions |
+//! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
+
+mod backup;
+mod catalog;
+mod fault;
+#[macro_use]
+mod rows;
+mod claim;
+mod inbox;
+mod load;
+mod log;
+pub mod migrate;
+pub mod mounts;
+mod open;
+mod read;
+pub mod side;
+mod tx;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use tenure_core::entry::Sealed;
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::lifecycle::parse::parse;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::time::Time;
+use tenure_core::word::Store;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::memory::Clock;
+use crate::{BatchId, Commit, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+use catalog::Lifecycles;
+use fault::Fault;
+use read::Readers;
+use tx::Writer;
+
+pub use open::{OpenError, check_version};
+pub use tx::SqliteTx;
+
+/// How a database is opened.
+#[derive(Clone)]
+pub struct Options {
+    /// Lifecycles to put in force, as far as the file does not have them. One that it has stays as it is, also where
+    /// another version of its kind is in force by now.
+    pub tables: Tables,
+    /// Where the time comes from: the machine's clock, unless a test brings its own.
+    pub clock: Option<Clock>,
+    /// A commit is answered before it is on the disk: a power cut may take the last ones back. Never on by itself.
+    pub relaxed: bool,
+    /// How long a transaction waits for another process that is writing.
+    pub busy: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { tables: Tables::default(), clock: None, relaxed: false, busy: Duration::from_secs(5) }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("relaxed", &self.relaxed)
+            .field("busy", &self.busy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a commit that was answered has survived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// It is on the disk.
+    Full,
+    /// It is with the operating system: it survives the end of the process, not a power cut.
+    Relaxed,
+}
+
+/// What the connections of one database have in common.
+struct Shared {
+    path: PathBuf,
+    options: Options,
+    clock: Clock,
+    lifecycles: RwLock<Arc<Lifecycles>>,
+}
+
+impl Shared {
+    fn lifecycles(&self) -> Arc<Lifecycles> {
+        self.lifecycles.read().expect("nobody panics while holding them").clone()
+    }
+
+    fn set_lifecycles(&self, lifecycles: Arc<Lifecycles>) {
+        *self.lifecycles.write().expect("nobody panics while holding them") = lifecycles;
+    }
+}
+
+pub struct Sqlite {
+    shared: Arc<Shared>,
+    writer: Arc<Mutex<Writer>>,
+    readers: Readers,
+}
+
+impl std::fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.shared.path).finish_non_exhaustive()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the database's clock is this machine's, and this is where it is read"
+)]
+fn system_clock() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time::default().after(since)
+}
+
+impl Sqlite {
+    /// Opens a database, makes it where there is none, and brings an older schema up to date.
+    pub fn open(path: &Path, options: Options) -> Result<Sqlite, OpenError> {
+        open::check_place(path)?;
+        let connection = open::writer(path, &options)?;
+        let shared = Arc::new(Shared {
+            path: path.into(),
+            clock: options.clock.clone().unwrap_or_else(|| Arc::new(system_clock)),
+            options,
+            lifecycles: RwLock::default(),
+        });
+        let mut writer = Writer::new(connection, shared.clone());
+        ship(&mut writer)?;
+        let readers = Readers::new(shared.clone());
+        Ok(Sqlite { shared, writer: Arc::new(Mutex::new(writer)), readers })
+    }
+
+    pub fn durability(&self) -> Durability {
+        if self.shared.options.relaxed { Durability::Relaxed } else { Durability::Full }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Writes a copy while the database is in use. The copy is of one moment and opens like the original.
+    pub async fn backup(&self, to: &Path) -> Result<(), Error> {
+        self.readers.outside(|connection| backup::backup(connection, to)).await
+    }
+
+    async fn writer(&self) -> OwnedMutexGuard<Writer> {
+        self.writer.clone().lock_owned().await
+    }
+}
+
+/// Adds the lifecycles that the file has never had.
+fn ship(writer: &mut Writer) -> Result<(), OpenError> {
+    let shared = writer.shared.clone();
+    let missing = |writer: &Writer| -> Result<Vec<_>, rusqlite::Error> {
+        let mut missing = Vec::new();
+        for table in shared.options.tables.iter() {
+            if !catalog::is_known(&writer.connection, table)? {
+                missing.push(table.clone());
+            }
+        }
+        Ok(missing)
+    };
+    // Mostly there is nothing to do, and then nobody is kept waiting.
+    if !missing(writer)?.is_empty() {
+        let behavior = rusqlite::TransactionBehavior::Immediate;
+        let transaction = rusqlite::Transaction::new_unchecked(&writer.connection, behavior)?;
+        for table in missing(writer)? {
+            catalog::add_table(&transaction, &table)?;
+        }
+        transaction.commit()?;
+    }
+    let known = shared.lifecycles();
+    let lifecycles = Lifecycles::current(&writer.connection, &known).map_err(|fault| match fault {
+        Fault::Sql(error) => OpenError::Sqlite(error),
+        Fault::Row(damaged) | Fault::Item(_, damaged) => OpenError::Lifecycle(damaged.0),
+    })?;
+    shared.set_lifecycles(lifecycles);
+    Ok(())
+}
+
+impl Database for Sqlite {
+    type Tx<'a> = SqliteTx;
+
+    async fn begin(&self, batch: BatchId) -> Result<SqliteTx, Error> {
+        SqliteTx::begin(self.writer().await, batch)
+    }
+
+    /// Looks for the batch in the log. If it is not there something else is written in its place: until then a commit
+    /// mark that did not get there in time could still be found after a crash.
+    async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
+        let mut writer = self.writer().await;
+        writer.begin()?;
+        let found = log::has_batch(&writer.connection, batch);
+        if !matches!(found, Ok(false)) {
+            writer.roll_back();
+            return found.map(|_| Settled::Committed).map_err(|error| writer.judge(Fault::Sql(error)));
+        }
+        let sql = "insert into meta (name, value) values ('settled', ?1) on conflict do update set value = excluded.value";
+        if let Err(error) = writer.connection.execute(sql, [batch.0.to_be_bytes()]) {
+            writer.roll_back();
+            return Err(writer.judge(Fault::Sql(error)));
+        }
+        match writer.commit() {
+            Commit::Done => Ok(Settled::NeverWill),
+            Commit::Not(error) => Err(error),
+            Commit::Unknown => Err(Error::Unavailable("the database file can not be written".to_string())),
+        }
+    }
+
+    fn tables(&self) -> Arc<Tables> {
+        self.shared.lifecycles().tables.clone()
+    }
+
+    async fn add_table(&self, source: &str) -> Result<(), Error> {
+        let table = parse(source).map_err(|faults| {
+            let faults: Vec<String> =
+                faults.iter().map(|fault| format!("{}: {}", fault.line, fault.what)).collect();
+            Error::Statement(faults.join("\n"))
+        })?;
+        let mut writer = self.writer().await;
+        writer.begin()?;
+        let known = self.shared.lifecycles();
+        let added = catalog::add_table(&writer.connection, &table).map_err(Fault::Sql);
+        match added.and_then(|()| Lifecycles::current(&writer.connection, &known)) {
+            Err(fault) => {
+                writer.roll_back();
+                Err(writer.judge(fault))
+            }
+            Ok(lifecycles) => match writer.commit() {
+                Commit::Done => {
+                    self.shared.set_lifecycles(lifecycles);
+                    Ok(())
+                }
+                Commit::Not(error) => Err(error),
+                // Adding it once more does no harm.
+                Commit::Unknown => {
+                    Err(Error::Unknown("the lifecycle may have been added or not".to_string()))
+                }
+            },
+        }
+    }
+
+    async fn item(&self, store: &Store, id: ItemId) -> Result<Option<Item>, Error> {
+        self.readers.read(|context| read::item(context, store, id)).await
+    }
+
+    async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
+        self.readers.read(|context| read::whole(context, store, id)).await
+    }
+
+    async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        self.readers.read(|context| read::list(context, query)).await
+    }
+
+    async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
+        self.readers.read(|context| log::history(context, store, id)).await
+    }
+
+    async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
+        self.readers.read(|context| log::log(context.connection, after, limit)).await
+    }
+
+    /// Commits come one after another, and each has its place at once.
+    async fn sequence(&self, _limit: usize) -> Result<usize, Error> {
+        Ok(0)
+    }
+
+    async fn head(&self) -> Result<Head, Error> {
+        self.readers.read(|context| log::head(context.connection)).await
+    }
+
+    async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
+        let clock = (self.shared.clock)();
+        self.readers.read(|context| read::due(context, clock, what, after, limit)).await
+    }
+}

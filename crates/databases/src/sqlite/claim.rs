@@ -1,0 +1,145 @@
+//! Offering candidates: ready, due items in rank order, with what a decision about them needs.
+//!
+//! Two indexes hold them: items that wait for no key, and of every key whose turn is free the one that is next. A queue
+//! with a million rows of one busy key costs a claim nothing.
+
+use std::collections::BTreeSet;
+
+use rusqlite::params;
+use tenure_core::id::ItemId;
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Store};
+use tenure_core::world::World;
+
+use super::fault::Fault;
+use super::load::{Hanging, enter, load_hanging};
+use super::rows::{FoundItem, id_bytes, read_item};
+use super::tx::Parts;
+use super::write::settle_lanes;
+use crate::Place;
+
+/// Due rows that one claim moves over to the ready ones. More would make everyone wait for a claim of one item; the rest
+/// comes with the next.
+const PROMOTE_MAX: i64 = 1_000;
+
+pub(super) fn claim(
+    parts: &mut Parts<'_>,
+    world: &mut World,
+    (store, kind): (&Store, &Kind),
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<ItemId>, Fault> {
+    let context = &mut parts.context;
+    let Some(queue) = context.queues.number(context.connection, store, kind)? else {
+        return Ok(Vec::new());
+    };
+    promote(parts, queue)?;
+    // A row that can not be read is taken out of the way and the rest is looked at again.
+    loop {
+        settle_lanes(parts)?;
+        match offer(parts, world, queue, after, limit) {
+            Err(Fault::Item(item, damaged)) => {
+                let now = parts.scratch.now;
+                quarantine(parts, item, &damaged.0, now)?;
+                parts.scratch.quarantined.push((item, damaged.0));
+            }
+            offered => return offered,
+        }
+    }
+}
+
+/// Moves rows whose time has come to where claims look. Only the derived columns change.
+fn promote(parts: &mut Parts<'_>, queue: i64) -> Result<(), Fault> {
+    let sql = "update items set slot = 2 where rowid in (
+            select rowid from items where queue = ?1 and slot = 1 and run_at <= ?2 order by run_at, id limit ?3)
+        returning laned, key";
+    let mut statement = parts.context.connection.prepare_cached(sql)?;
+    let mut rows = statement.query((queue, parts.scratch.now.micros(), PROMOTE_MAX))?;
+    while let Some(row) = rows.next()? {
+        if row.get::<_, i64>(0)? == 1 {
+            parts.scratch.stale_lanes.insert((queue, row.get(1)?));
+        }
+    }
+    Ok(())
+}
+
+/// Takes an item out of every index, with the reason beside it.
+pub(super) fn quarantine(parts: &mut Parts<'_>, item: ItemId, why: &str, at: Time) -> Result<(), Fault> {
+    let connection = parts.context.connection;
+    let sql = "update items set slot = -1 where id = ?1 and slot between 1 and 2 returning queue, laned, key";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id_bytes(item)])?;
+    while let Some(row) = rows.next()? {
+        if row.get::<_, i64>(1)? == 1 {
+            parts.scratch.stale_lanes.insert((row.get(0)?, row.get(2)?));
+        }
+    }
+    let sql = "insert into quarantine (item, why, at) values (?1, ?2, ?3) on conflict do nothing";
+    connection.prepare_cached(sql)?.execute(params![id_bytes(item), why, at.micros()])?;
+    Ok(())
+}
+
+fn offer(
+    parts: &mut Parts<'_>,
+    world: &mut World,
+    queue: i64,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<ItemId>, Fault> {
+    let free = items_where!(
+        "i.queue = ?1 and i.slot = 2 and i.laned = 0 and (i.rank, i.id) > (?2, ?3) order by i.rank, i.id limit ?4"
+    );
+    let next = items_from!(
+        "lanes l cross join items i",
+        "i.id = l.next_id and l.queue = ?1 and l.running is null and l.next_id is not null
+         and (l.next_rank, l.next_id) > (?2, ?3) order by l.next_rank, l.next_id limit ?4"
+    );
+    let mut found = candidates(parts, free, queue, after, limit)?;
+    let in_turn = candidates(parts, next, queue, after, limit)?;
+    if !in_turn.is_empty() {
+        found.extend(in_turn);
+        found.sort_by_key(|found| Place::of(&found.item));
+        found.truncate(limit);
+    }
+    let mut offered = Vec::with_capacity(found.len());
+    for found in found {
+        let id = found.item.id;
+        let mut hanging = Hanging::default();
+        hanging.note(&found.item);
+        enter(parts, world, found)?;
+        // What can not be read beside it keeps a decision about it from being made, so it is as if itself could not.
+        load_hanging(parts, world, hanging).map_err(|fault| match fault {
+            Fault::Item(_, damaged) => Fault::Item(id, damaged),
+            Fault::Row(damaged) => Fault::Item(id, damaged),
+            Fault::Sql(_) => fault,
+        })?;
+        offered.push(id);
+    }
+    debug_assert_eq!(
+        offered.iter().collect::<BTreeSet<_>>().len(),
+        offered.len(),
+        "no item is offered twice"
+    );
+    Ok(offered)
+}
+
+fn candidates(
+    parts: &mut Parts<'_>,
+    sql: &str,
+    queue: i64,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<FoundItem>, Fault> {
+    let mut statement = parts.context.connection.prepare_cached(sql)?;
+    // Before every place there is: nothing ranks lower, and no id is empty.
+    let rank = after.map_or(i64::MIN, |after| after.rank.micros());
+    let id = after.map(|after| id_bytes(after.id));
+    let id: &[u8] = id.as_ref().map_or(&[], |id| id);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![queue, rank, id, limit])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read_item(row, &mut parts.context)?);
+    }
+    Ok(found)
+}

@@ -1,0 +1,192 @@
+//! Opening: what is refused and why, and the settings of a connection.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Options, migrate, mounts};
+
+/// Why a database was not opened, in words that say what to do.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The SQLite that this program was built with has a defect that loses data.
+    TooOld(i32),
+    NoFolder(PathBuf),
+    Network {
+        folder: PathBuf,
+        file_system: String,
+    },
+    NotOurs(PathBuf),
+    Newer {
+        path: PathBuf,
+        found: i32,
+        known: i32,
+    },
+    /// A lifecycle in the file can not be read by this program.
+    Lifecycle(String),
+    Sqlite(rusqlite::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::TooOld(number) => {
+                let (major, minor, patch) = (number / 1_000_000, number / 1_000 % 1_000, number % 1_000);
+                write!(
+                    f,
+                    "SQLite {major}.{minor}.{patch} can lose a write-ahead log when two connections write (fixed in \
+                     3.51.3); build Tenure with its own SQLite or a newer one"
+                )
+            }
+            OpenError::NoFolder(folder) => {
+                write!(f, "the folder {} does not exist; create it first", folder.display())
+            }
+            OpenError::Network { folder, file_system } => write!(
+                f,
+                "{} is on a network file system ({file_system}), where SQLite's locks do not hold; use a local disk, or \
+                 PostgreSQL",
+                folder.display()
+            ),
+            OpenError::NotOurs(path) => write!(
+                f,
+                "{} is not a Tenure database; name another file, or one that does not exist yet",
+                path.display()
+            ),
+            OpenError::Newer { path, found, known } => write!(
+                f,
+                "{} has schema {found} and this program knows schemas up to {known}; use the newer Tenure that wrote it",
+                path.display()
+            ),
+            OpenError::Lifecycle(why) => write!(f, "{why}"),
+            OpenError::Sqlite(error) => write!(f, "the database can not be opened: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            OpenError::Sqlite(error) => Some(error),
+            OpenError::TooOld(_)
+            | OpenError::NoFolder(_)
+            | OpenError::Network { .. }
+            | OpenError::NotOurs(_)
+            | OpenError::Newer { .. }
+            | OpenError::Lifecycle(_) => None,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> OpenError {
+        OpenError::Sqlite(error)
+    }
+}
+
+/// 3.7.0 to 3.51.2 can lose the write-ahead log when it is reset by two connections at once.
+const SQLITE_MIN: i32 = 3_051_003;
+
+pub fn check_version(number: i32) -> Result<(), OpenError> {
+    if number < SQLITE_MIN { Err(OpenError::TooOld(number)) } else { Ok(()) }
+}
+
+/// What can be known before the file is touched.
+pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
+    check_version(rusqlite::version_number())?;
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let Ok(folder) = folder.canonicalize() else { return Err(OpenError::NoFolder(folder.into())) };
+    if !folder.is_dir() {
+        return Err(OpenError::NoFolder(folder));
+    }
+    // No such list, no such check: only Linux has it.
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    match mounts::network_file_system(&mounts, &folder) {
+        Some(file_system) => Err(OpenError::Network { folder, file_system }),
+        None => Ok(()),
+    }
+}
+
+/// Bytes of a page; an item is a tenth of one, a segment many.
+const PAGE_BYTES: i32 = 4_096;
+/// Pages that the write-ahead log holds before they are put in their place. A page that changed ten times in it is
+/// written once; more than this and a reader looks through too many.
+const CHECKPOINT_PAGES: i32 = 8_000;
+/// What the log is cut back to afterwards.
+const JOURNAL_BYTES_MAX: i32 = 64 << 20;
+/// In KiB, for the writer: the ready end of the queue and the pages of a batch.
+const CACHE_KIB: i32 = 64 << 10;
+const READER_CACHE_KIB: i32 = 8 << 10;
+/// Statements that a connection keeps prepared; there are fewer.
+const STATEMENTS_MAX: usize = 96;
+/// A reader waits for nobody but a checkpoint's end.
+const READER_BUSY: Duration = Duration::from_secs(5);
+
+/// The one connection that writes. Brings the schema up to date.
+pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(options.busy)?;
+    let is_database = |error| match error {
+        OpenError::Sqlite(error) if super::fault::is_damage(&error) => OpenError::NotOurs(path.into()),
+        other => other,
+    };
+    let found = migrate::version(&connection, path, migrate::MIGRATIONS).map_err(is_database)?;
+    if found == 0 {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    }
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
+    settings(&connection)?;
+    connection.pragma_update(None, "synchronous", if options.relaxed { "normal" } else { "full" })?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_BYTES_MAX)?;
+    if cfg!(target_os = "macos") {
+        connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    }
+    migrate::run(&mut connection, path, migrate::MIGRATIONS)?;
+    Ok(connection)
+}
+
+pub(super) fn reader(path: &Path) -> Result<Connection, rusqlite::Error> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(READER_BUSY)?;
+    settings(&connection)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    Ok(connection)
+}
+
+fn settings(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sqlite_that_loses_its_log_is_refused() {
+        assert!(check_version(3_051_003).is_ok());
+        assert!(check_version(3_054_001).is_ok());
+        let refused = check_version(3_051_002).unwrap_err().to_string();
+        assert!(refused.starts_with("SQLite 3.51.2 can lose"), "{refused}");
+        assert!(check_version(rusqlite::version_number()).is_ok(), "ours is new enough");
+    }
+}

@@ -1,0 +1,254 @@
+//! Reading beside the writer: a few connections that can not write, each read in one snapshot.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+use tenure_core::body::Body;
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::request::Due;
+use tenure_core::time::Time;
+use tenure_core::word::Store;
+use tenure_core::world::{Message, Record};
+use tokio::sync::Semaphore;
+
+use super::catalog::{Lifecycles, Queues};
+use super::fault::{Fault, error_of};
+use super::load::read_record;
+use super::rows::{Context, OUTPUT, executions_of, id_bytes, outside_body, payload_of, read_item};
+use super::{Shared, log, open};
+use crate::row::bytes::word;
+use crate::row::{Damaged, Memo, unsigned};
+use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
+
+/// As many reads at once as there is any use for: a read is a few pages from memory.
+const READERS_MAX: usize = 4;
+
+pub(super) struct Readers {
+    shared: Arc<Shared>,
+    free: Mutex<Vec<Reader>>,
+    permits: Semaphore,
+}
+
+struct Reader {
+    connection: Connection,
+    queues: Queues,
+    memo: Memo,
+}
+
+impl Readers {
+    pub fn new(shared: Arc<Shared>) -> Readers {
+        Readers { shared, free: Mutex::default(), permits: Semaphore::new(READERS_MAX) }
+    }
+
+    /// Runs a read in a snapshot of its own.
+    pub async fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Context<'_>) -> Result<T, Fault> + Send,
+    ) -> Result<T, Error> {
+        let _permit = self.permits.acquire().await.expect("nobody closes it");
+        let mut reader = self.reader()?;
+        let answer = self.in_snapshot(&mut reader, read)?;
+        self.free.lock().expect("nobody panics while holding it").push(reader);
+        Ok(answer)
+    }
+
+    /// Runs something on a connection that is in no transaction.
+    pub async fn outside<T>(
+        &self,
+        run: impl FnOnce(&Connection) -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        let _permit = self.permits.acquire().await.expect("nobody closes it");
+        let reader = self.reader()?;
+        let answer = run(&reader.connection)?;
+        self.free.lock().expect("nobody panics while holding it").push(reader);
+        Ok(answer)
+    }
+
+    fn reader(&self) -> Result<Reader, Error> {
+        if let Some(reader) = self.free.lock().expect("nobody panics while holding it").pop() {
+            return Ok(reader);
+        }
+        let connection = open::reader(&self.shared.path).map_err(|error| error_of(&error))?;
+        Ok(Reader { connection, queues: Queues::default(), memo: Memo::default() })
+    }
+
+    /// A reader that failed is not used again.
+    fn in_snapshot<T>(
+        &self,
+        reader: &mut Reader,
+        read: impl FnOnce(&mut Context<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
+        let sql = |error| error_of(&error);
+        let connection = &reader.connection;
+        connection.prepare_cached("begin").and_then(|mut begin| begin.execute([])).map_err(sql)?;
+        let known = self.shared.lifecycles();
+        let lifecycles = Lifecycles::current(connection, &known)?;
+        if !Arc::ptr_eq(&lifecycles, &known) {
+            self.shared.set_lifecycles(lifecycles.clone());
+        }
+        let answer = read(&mut Context {
+            connection,
+            lifecycles: &lifecycles,
+            queues: &mut reader.queues,
+            memo: &mut reader.memo,
+        });
+        connection.prepare_cached("commit").and_then(|mut commit| commit.execute([])).map_err(sql)?;
+        Ok(answer?)
+    }
+}
+
+pub(super) fn item(context: &mut Context<'_>, store: &Store, id: ItemId) -> Result<Option<Item>, Fault> {
+    Ok(find(context, store, id)?.map(|(item, _)| item))
+}
+
+fn find(context: &mut Context<'_>, store: &Store, id: ItemId) -> Result<Option<(Item, Option<Body>)>, Fault> {
+    let mut statement = context.connection.prepare_cached(items_where!("i.id = ?1"))?;
+    let mut rows = statement.query([id_bytes(id)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut found = read_item(row, context)?;
+    if found.item.store != *store {
+        return Ok(None);
+    }
+    let payload = payload_of(context.connection, &mut found)?;
+    Ok(Some((found.item, payload)))
+}
+
+pub(super) fn whole(context: &mut Context<'_>, store: &Store, id: ItemId) -> Result<Option<Whole>, Fault> {
+    let Some((item, payload)) = find(context, store, id)? else { return Ok(None) };
+    let connection = context.connection;
+    let output = match &item.output {
+        Some(hash) if !item.erased => outside_body(connection, id, OUTPUT, hash)?,
+        Some(_) | None => None,
+    };
+    let executions = executions_of(connection, id, context.memo)?;
+    let (records, messages) = (records(connection, id)?, messages(connection, id)?);
+    Ok(Some(Whole { item, payload, output, executions, records, messages }))
+}
+
+fn records(connection: &Connection, item: ItemId) -> Result<Vec<Record>, Fault> {
+    let sql = "select id, item, fence, label, name, hash, version, at, body from records where item = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id_bytes(item)])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(read_record(row)?);
+    }
+    records.sort_by_key(|record| record.id);
+    Ok(records)
+}
+
+fn messages(connection: &Connection, item: ItemId) -> Result<Vec<Message>, Fault> {
+    let sql = "select version, ordinal, label, body from outbox where item = ?1 order by version, ordinal";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id_bytes(item)])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        let body: Vec<u8> = row.get(3)?;
+        messages.push(Message {
+            item,
+            version: unsigned(row.get(0)?)?,
+            ordinal: row.get(1)?,
+            label: word(&row.get::<_, String>(2)?)?,
+            body: Body::json(body).map_err(|_| Damaged::because("a message is not JSON"))?,
+        });
+    }
+    Ok(messages)
+}
+
+/// One page. A row that can not be read is left out: the rest of the list is still true.
+pub(super) fn list(context: &mut Context<'_>, query: &Query) -> Result<Vec<Item>, Fault> {
+    let mut sql = items_where!("i.id > ?1").to_string();
+    let after = query.after.map_or(Vec::new(), |after| id_bytes(after).to_vec());
+    let mut values = vec![Value::Blob(after)];
+    if query.store.is_some() || query.kind.is_some() {
+        let queues = queues_of(context.connection, query)?;
+        let _ = write!(sql, " and i.queue in ({queues})");
+    }
+    if let Some(state) = &query.state {
+        let states = context.lifecycles.states_named(state);
+        let pairs: Vec<String> =
+            states.iter().map(|(lifecycle, state)| format!("({lifecycle}, {state})")).collect();
+        let _ = write!(sql, " and (i.lifecycle, i.state) in (values {})", pairs.join(", "));
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+    }
+    if let Some(key) = &query.key {
+        sql.push_str(" and i.key = ?2");
+        values.push(Value::Text(key.to_string()));
+    }
+    sql.push_str(" order by i.id");
+    let limit = query.limit.min(PAGE_MAX);
+    let mut statement = context.connection.prepare(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut items = Vec::new();
+    while items.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        match read_item(row, context) {
+            Ok(found) => items.push(found.item),
+            Err(Fault::Item(..)) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(items)
+}
+
+/// The queues that a query is about, as numbers.
+fn queues_of(connection: &Connection, query: &Query) -> Result<String, Fault> {
+    let sql = "select queue from queues where store = coalesce(?1, store) and kind = coalesce(?2, kind)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (store, kind) = (query.store.as_deref(), query.kind.as_deref());
+    let mut rows = statement.query((store, kind))?;
+    let mut queues: Vec<String> = Vec::new();
+    while let Some(row) = rows.next()? {
+        queues.push(row.get::<_, i64>(0)?.to_string());
+    }
+    Ok(queues.join(", "))
+}
+
+/// What time may have something to do with. The held items are few, and are looked at one by one.
+pub(super) fn due(
+    context: &mut Context<'_>,
+    clock: Time,
+    what: Overdue,
+    after: Option<ItemId>,
+    limit: usize,
+) -> Result<Vec<Found>, Fault> {
+    let now = clock.max(log::last(context.connection)?.at);
+    let sql = match what {
+        Overdue::Time => items_where!(
+            "i.slot = 3 and i.id > ?1 and (i.expires <= ?2 or i.window_ends <= ?2) order by i.id"
+        ),
+        Overdue::Lapsed => items_from!(
+            "items i left join items s on s.id = i.session",
+            "i.slot = 3 and i.id > ?1 and ?2 is not null and i.session is not null and s.owner is null order by i.id"
+        ),
+    };
+    let after = after.map_or(Vec::new(), |after| id_bytes(after).to_vec());
+    let mut statement = context.connection.prepare_cached(sql)?;
+    let mut rows = statement.query((after, now.micros()))?;
+    let mut found = Vec::new();
+    while found.len() < limit.min(PAGE_MAX)
+        && let Some(row) = rows.next()?
+    {
+        let item = match read_item(row, context) {
+            Ok(found) => found.item,
+            // It can not be swept as it is, and must not keep the others from it.
+            Err(Fault::Item(..)) => continue,
+            Err(fault) => return Err(fault),
+        };
+        let due = match what {
+            Overdue::Time => item.due(now).map(|_| Due::Time),
+            Overdue::Lapsed => {
+                let session = item.lease.as_ref().and_then(|lease| lease.session);
+                session.map(|session| Due::Lapsed { session })
+            }
+        };
+        found.extend(due.map(|due| Found { store: item.store, item: item.id, fence: item.fence, due }));
+    }
+    Ok(found)
+}

@@ -1,0 +1,290 @@
+//! A transaction on the one connection that writes.
+//!
+//! `BEGIN IMMEDIATE` is the lock: from then on no other process writes, so nothing else has to be locked. Everything that
+//! is known about rows is known for this transaction only; another process may write between two.
+//!
+//! ```text
+//!  begin ─▶ open ──commit──▶ done
+//!             │        └───▶ unknown: the connection is closed, the next user opens another and settles
+//!             └──drop──▶ rolled back
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use rusqlite::{Connection, ErrorCode};
+use tenure_core::entry::Sealed;
+use tenure_core::hash::Hash;
+use tenure_core::id::ItemId;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::request::Need;
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Store};
+use tenure_core::world::{Change, LaneKey, World};
+use tokio::sync::OwnedMutexGuard;
+
+use super::catalog::{Lifecycles, Queues};
+use super::fault::{DAMAGED, Fault, error_of, is_damage};
+use super::rows::Context;
+use super::{Shared, claim, inbox, load, log, open, write};
+use crate::row::Memo;
+use crate::{BatchId, Commit, Error, Place, Posted, Tx};
+
+/// The connection that writes, and what may be remembered from one transaction to the next.
+pub(super) struct Writer {
+    pub connection: Connection,
+    pub shared: Arc<Shared>,
+    pub queues: Queues,
+    pub memo: Memo,
+    /// Nobody knows what this connection has written. It is replaced before anything else is done.
+    pub poisoned: bool,
+    /// The file is damaged: nothing is written any more.
+    pub damaged: bool,
+}
+
+impl Writer {
+    pub fn new(connection: Connection, shared: Arc<Shared>) -> Writer {
+        let (queues, memo) = (Queues::default(), Memo::default());
+        Writer { connection, shared, queues, memo, poisoned: false, damaged: false }
+    }
+
+    /// A connection that can be trusted.
+    pub fn ready(&mut self) -> Result<(), Error> {
+        if self.damaged {
+            return Err(Error::Unavailable(DAMAGED.to_string()));
+        }
+        if self.poisoned {
+            let nowhere = Connection::open_in_memory().map_err(|error| error_of(&error))?;
+            // The old one is closed first: what it held is let go, and what it did not finish is rolled back.
+            drop(std::mem::replace(&mut self.connection, nowhere));
+            self.queues = Queues::default();
+            self.connection = open::writer(&self.shared.path, &self.shared.options)
+                .map_err(|error| Error::Unavailable(error.to_string()))?;
+            self.poisoned = false;
+        }
+        Ok(())
+    }
+
+    pub fn begin(&mut self) -> Result<(), Error> {
+        self.ready()?;
+        let begun = self.connection.prepare_cached("begin immediate").and_then(|mut begin| begin.execute([]));
+        begun.map(|_| ()).map_err(|error| self.judge(Fault::Sql(error)))
+    }
+
+    /// What a caller is told; a damaged file is remembered.
+    pub fn judge(&mut self, fault: Fault) -> Error {
+        if let Fault::Sql(error) = &fault {
+            self.damaged |= is_damage(error);
+        }
+        fault.into()
+    }
+
+    /// Ends the transaction without a trace. SQLite may have done so itself.
+    pub fn roll_back(&mut self) {
+        if !self.connection.is_autocommit() && self.connection.execute_batch("rollback").is_err() {
+            self.poisoned = true;
+        }
+    }
+
+    pub fn commit(&mut self) -> Commit {
+        let committed = self.connection.prepare_cached("commit").and_then(|mut commit| commit.execute([]));
+        let Err(error) = committed else { return Commit::Done };
+        // A write that was cut short for want of space left no commit mark behind. After any other failure of the disk
+        // the mark may be there or not, and may still get there.
+        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) || is_damage(&error) {
+            self.damaged |= is_damage(&error);
+            self.poisoned = true;
+            return Commit::Unknown;
+        }
+        self.roll_back();
+        if self.poisoned { Commit::Unknown } else { Commit::Not(error_of(&error)) }
+    }
+}
+
+/// Where the log ended when the transaction began.
+pub(super) struct Last {
+    pub segment: i64,
+    /// Entries so far.
+    pub position: i64,
+    pub chain: Hash,
+    pub at: Time,
+}
+
+/// What is known about an item's row.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    pub rowid: i64,
+    /// As it was found.
+    pub version: u64,
+    /// The segment that has the entry of that version.
+    pub segment: i64,
+}
+
+/// What a transaction notes down.
+pub(super) struct Scratch {
+    pub now: Time,
+    pub last: Last,
+    pub known: HashMap<ItemId, Known>,
+    /// A lane is loaded once: after that the world is newer.
+    pub lanes: BTreeSet<LaneKey>,
+    /// Lanes whose next item has to be looked for again, as queue and key.
+    pub stale_lanes: BTreeSet<(i64, String)>,
+    /// Queues that this transaction made. They are forgotten when it is rolled back.
+    pub queues: Vec<(Store, Kind)>,
+    /// Rows that can not be read and were taken out of the way.
+    pub quarantined: Vec<(ItemId, String)>,
+}
+
+pub struct SqliteTx {
+    writer: OwnedMutexGuard<Writer>,
+    lifecycles: Arc<Lifecycles>,
+    batch: BatchId,
+    scratch: Scratch,
+    ended: bool,
+}
+
+impl std::fmt::Debug for SqliteTx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteTx").field("batch", &self.batch).finish_non_exhaustive()
+    }
+}
+
+/// What a step works with.
+pub(super) struct Parts<'a> {
+    pub context: Context<'a>,
+    pub scratch: &'a mut Scratch,
+}
+
+impl SqliteTx {
+    pub(super) fn begin(mut writer: OwnedMutexGuard<Writer>, batch: BatchId) -> Result<SqliteTx, Error> {
+        writer.begin()?;
+        let lifecycles = writer.shared.lifecycles();
+        let last = Last { segment: 0, position: 0, chain: Hash::ZERO, at: Time::default() };
+        let scratch = Scratch {
+            now: Time::default(),
+            last,
+            known: HashMap::new(),
+            lanes: BTreeSet::new(),
+            stale_lanes: BTreeSet::new(),
+            queues: Vec::new(),
+            quarantined: Vec::new(),
+        };
+        // From here on the transaction is rolled back when it is dropped.
+        let mut tx = SqliteTx { writer, lifecycles, batch, scratch, ended: false };
+        let connection = &tx.writer.connection;
+        let found = Lifecycles::current(connection, &tx.lifecycles)
+            .and_then(|lifecycles| Ok((lifecycles, log::last(connection)?)));
+        let (lifecycles, last) = found.map_err(|fault| tx.writer.judge(fault))?;
+        if !Arc::ptr_eq(&lifecycles, &tx.lifecycles) {
+            tx.writer.shared.set_lifecycles(lifecycles.clone());
+            tx.lifecycles = lifecycles;
+        }
+        tx.scratch.last = last;
+        tx.read_clock();
+        Ok(tx)
+    }
+
+    /// Never before what is already in the log, whatever the machine's clock was set to.
+    fn read_clock(&mut self) {
+        self.scratch.now = (self.writer.shared.clock)().max(self.scratch.last.at);
+    }
+
+    fn step<T>(&mut self, step: impl FnOnce(&mut Parts<'_>) -> Result<T, Fault>) -> Result<T, Error> {
+        let writer = &mut *self.writer;
+        let mut parts = Parts {
+            context: Context {
+                connection: &writer.connection,
+                lifecycles: &self.lifecycles,
+                queues: &mut writer.queues,
+                memo: &mut writer.memo,
+            },
+            scratch: &mut self.scratch,
+        };
+        let done = step(&mut parts);
+        done.map_err(|fault| writer.judge(fault))
+    }
+
+    /// Rows that can not be read are kept out of the way, also when nothing else came of the transaction that met them.
+    fn keep_quarantine(&mut self) {
+        let quarantined = std::mem::take(&mut self.scratch.quarantined);
+        if quarantined.is_empty() || std::thread::panicking() || self.writer.begin().is_err() {
+            return;
+        }
+        let now = self.scratch.now;
+        let kept = self.step(|parts| {
+            for (item, why) in &quarantined {
+                claim::quarantine(parts, *item, why, now)?;
+            }
+            write::settle_lanes(parts)
+        });
+        if kept.is_err() || self.writer.commit() != Commit::Done {
+            self.writer.roll_back();
+        }
+    }
+}
+
+impl Tx for SqliteTx {
+    fn tables(&self) -> Arc<Tables> {
+        self.lifecycles.tables.clone()
+    }
+
+    async fn lock(&mut self, need: &Need) -> Result<World, Error> {
+        self.read_clock();
+        let mut world = World::new(self.lifecycles.tables.clone());
+        world.now = self.scratch.now;
+        self.step(|parts| load::load(parts, need, &mut world))?;
+        Ok(world)
+    }
+
+    async fn claim(
+        &mut self,
+        world: &mut World,
+        store: &Store,
+        kind: &Kind,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        self.step(|parts| claim::claim(parts, world, (store, kind), after, limit))
+    }
+
+    async fn write(&mut self, wave: &[Change]) -> Result<usize, Error> {
+        self.step(|parts| write::write(parts, wave))
+    }
+
+    async fn inbox(&mut self, limit: usize) -> Result<Vec<Posted>, Error> {
+        self.step(|parts| Ok(inbox::waiting(parts.context.connection, limit)?))
+    }
+
+    async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
+        self.step(|parts| Ok(inbox::judged(parts.context.connection, rows)?))
+    }
+
+    async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
+        let batch = self.batch;
+        self.step(|parts| log::append(parts, batch, entries))
+    }
+
+    async fn commit(mut self) -> Commit {
+        if let Err(error) = self.step(write::settle_lanes) {
+            return Commit::Not(error);
+        }
+        let committed = self.writer.commit();
+        self.ended = committed == Commit::Done;
+        committed
+    }
+}
+
+impl Drop for SqliteTx {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.writer.roll_back();
+        for queue in std::mem::take(&mut self.scratch.queues) {
+            self.writer.queues.forget(&queue);
+        }
+        if !self.writer.poisoned {
+            self.keep_quarantine();
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Writing the rows that a decision made, each counted.
+//!
+//! An update goes to the row that was found and to the version that was decided on; anything else writes nothing, and the
+//! caller sees that in the count.
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use tenure_core::body::Body;
+use tenure_core::execution::Execution;
+use tenure_core::id::{ExecutionId, ItemId};
+use tenure_core::item::Item;
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Store};
+use tenure_core::world::{Change, Lane, LaneKey, Message, NameKey, Named, Record};
+
+use super::fault::Fault;
+use super::load::known;
+use super::rows::{INLINE_BYTES_MAX, OUTPUT, PAYLOAD, id_bytes};
+use super::tx::{Known, Parts};
+use crate::row::execution::ExecutionRow;
+use crate::row::item::ItemRow;
+use crate::row::{name, signed, slot_number, status_number};
+
+/// Writes a wave and answers how many rows found their place.
+pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fault> {
+    let mut statements = Statements::new(parts.context.connection);
+    let mut written = 0;
+    for change in wave {
+        written += match change {
+            Change::Update { was, item, output } => {
+                update(parts, &mut statements, *was, item, output.as_ref())?
+            }
+            Change::Insert { item, payload } => insert(parts, &mut statements, item, payload.as_ref())?,
+            Change::Execution(execution) => write_execution(&mut statements, execution)?,
+            Change::Renew { execution, heartbeat, expires } => {
+                renew(parts, *execution, *heartbeat, *expires)?
+            }
+            Change::Name(key, named) => write_name(&mut statements, key, named)?,
+            Change::Lane(key, lane) => write_lane(parts, key, *lane)?,
+            Change::Record(record) => write_record(parts.context.connection, record)?,
+            Change::Message(message) => write_message(parts.context.connection, message)?,
+            Change::Erase(item) => erase(parts.context.connection, *item)?,
+            // Entries are appended, not written.
+            Change::Entry(_) => 0,
+        };
+    }
+    Ok(written)
+}
+
+/// The statements of a wave that are used row after row: looked up once.
+struct Statements<'a> {
+    connection: &'a Connection,
+    update: Option<CachedStatement<'a>>,
+    insert: Option<CachedStatement<'a>>,
+    execution: Option<CachedStatement<'a>>,
+    body: Option<CachedStatement<'a>>,
+    name: Option<CachedStatement<'a>>,
+    /// The queue of the last item: mostly the next one's too.
+    queue: Option<(Store, Kind, i64)>,
+}
+
+impl<'a> Statements<'a> {
+    fn new(connection: &'a Connection) -> Statements<'a> {
+        Statements {
+            connection,
+            update: None,
+            insert: None,
+            execution: None,
+            body: None,
+            name: None,
+            queue: None,
+        }
+    }
+}
+
+fn ready<'s, 'a>(
+    statement: &'s mut Option<CachedStatement<'a>>,
+    connection: &'a Connection,
+    sql: &str,
+) -> Result<&'s mut CachedStatement<'a>, rusqlite::Error> {
+    match statement {
+        Some(statement) => Ok(statement),
+        None => Ok(statement.insert(connection.prepare_cached(sql)?)),
+    }
+}
+
+macro_rules! bind {
+    ($statement:expr; $($value:expr),+ $(,)?) => {{
+        let mut index = 0_usize;
+        $(
+            index += 1;
+            $statement.raw_bind_parameter(index, $value)?;
+        )+
+        let _ = index;
+    }};
+}
+
+const INSERT: &str = "insert into items (id, queue, lifecycle, state, slot, laned, rank, version, fence, run_at, created, \
+    updated, key, exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, \
+    payload, rest) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+    ?21, ?22, ?23, ?24, ?25) on conflict (id) do nothing";
+
+fn insert(
+    parts: &mut Parts<'_>,
+    statements: &mut Statements<'_>,
+    item: &Item,
+    payload: Option<&Body>,
+) -> Result<usize, Fault> {
+    let queue = queue_of_item(parts, statements, item)?;
+    let lifecycle = parts.context.lifecycles.number(&item.table)?;
+    let row = ItemRow::of(item, parts.scratch.now);
+    let segment = parts.scratch.last.segment + 1;
+    let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
+    let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
+    bind!(statement;
+        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), is_laned(item), row.rank, row.version,
+        row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), row.exclusive.as_deref(),
+        row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends, row.session.map(id_bytes), row.committed,
+        segment, row.head.0, row.payload.0, inline, &*row.rest,
+    );
+    if statement.raw_execute()? == 0 {
+        return Ok(0);
+    }
+    let rowid = statements.connection.last_insert_rowid();
+    parts.scratch.known.insert(item.id, Known { rowid, version: item.version, segment });
+    if let Some(payload) = payload.filter(|payload| payload.bytes().len() > INLINE_BYTES_MAX) {
+        write_body(statements, item.id, PAYLOAD, payload)?;
+    }
+    note_lane(parts, queue, item);
+    Ok(1)
+}
+
+const UPDATE: &str = "update items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
+    updated = ?7, exclusive = ?8, owner = ?9, heartbeat = ?10, expires = ?11, window_ends = ?12, session = ?13, \
+    committed = ?14, segment = ?15, head = ?16, rest = ?17 where rowid = ?18 and version = ?19";
+
+fn update(
+    parts: &mut Parts<'_>,
+    statements: &mut Statements<'_>,
+    was: u64,
+    item: &Item,
+    output: Option<&Body>,
+) -> Result<usize, Fault> {
+    let Some(known) = known(parts, item.id)? else { return Ok(0) };
+    let row = ItemRow::of(item, parts.scratch.now);
+    let segment = parts.scratch.last.segment + 1;
+    let statement = ready(&mut statements.update, statements.connection, UPDATE)?;
+    bind!(statement;
+        row.state, slot_number(row.slot), row.rank, row.version, row.fence, row.run_at, row.updated,
+        row.exclusive.as_deref(), row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends,
+        row.session.map(id_bytes), row.committed, segment, row.head.0, &*row.rest, known.rowid, signed(was),
+    );
+    if statement.raw_execute()? == 0 {
+        return Ok(0);
+    }
+    if let Some(output) = output {
+        write_body(statements, item.id, OUTPUT, output)?;
+    }
+    if item.table.is_exclusive() && item.key.is_some() {
+        let queue = queue_of_item(parts, statements, item)?;
+        note_lane(parts, queue, item);
+    }
+    Ok(1)
+}
+
+/// A key has its turn only where its kind is exclusive.
+fn is_laned(item: &Item) -> bool {
+    item.table.is_exclusive() && item.key.is_some()
+}
+
+fn note_lane(parts: &mut Parts<'_>, queue: i64, item: &Item) {
+    if let Some(key) = item.key.as_ref().filter(|_| item.table.is_exclusive()) {
+        parts.scratch.stale_lanes.insert((queue, key.to_string()));
+    }
+}
+
+fn renew(
+    parts: &mut Parts<'_>,
+    execution: ExecutionId,
+    heartbeat: Time,
+    expires: Time,
+) -> Result<usize, Fault> {
+    let Some(known) = known(parts, execution.item)? else { return Ok(0) };
+    let sql =
+        "update items set heartbeat = ?1, expires = ?2 where rowid = ?3 and fence = ?4 and owner is not null";
+    let mut statement = parts.context.connection.prepare_cached(sql)?;
+    Ok(statement.execute((heartbeat.micros(), expires.micros(), known.rowid, signed(execution.fence.0)))?)
+}
+
+fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Result<usize, Fault> {
+    // The row of one that committed is there until it is finished; the same seat under another fence is another's.
+    let sql = "insert into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5) \
+        on conflict (item, seat) do update set status = excluded.status, rest = excluded.rest \
+        where fence = excluded.fence";
+    let row = ExecutionRow::of(execution);
+    let statement = ready(&mut statements.execution, statements.connection, sql)?;
+    bind!(statement; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
+    Ok(statement.raw_execute()?)
+}
+
+fn write_body(statements: &mut Statements<'_>, item: ItemId, part: i64, body: &Body) -> Result<(), Fault> {
+    let sql = "insert into bodies (item, part, body) values (?1, ?2, ?3) \
+        on conflict (item, part) do update set body = excluded.body";
+    let statement = ready(&mut statements.body, statements.connection, sql)?;
+    bind!(statement; id_bytes(item), part, body.bytes());
+    statement.raw_execute()?;
+    Ok(())
+}
+
+fn write_name(statements: &mut Statements<'_>, key: &NameKey, named: &Named) -> Result<usize, Fault> {
+    let sql = "insert into names (store, scope, name, value) values (?1, ?2, ?3, ?4) \
+        on conflict (store, scope, name) do update set value = excluded.value";
+    let statement = ready(&mut statements.name, statements.connection, sql)?;
+    bind!(statement; key.store.as_str(), name::scope(key), key.name.as_str(), name::write(named));
+    Ok(statement.raw_execute()?)
+}
+
+fn write_lane(parts: &mut Parts<'_>, key: &LaneKey, lane: Lane) -> Result<usize, Fault> {
+    let queue = queue_for(parts, &key.store, &key.kind)?;
+    let sql = "insert into lanes (queue, key, running, open, latest) values (?1, ?2, ?3, ?4, ?5) \
+        on conflict (queue, key) do update set running = excluded.running, open = excluded.open, latest = excluded.latest";
+    let mut statement = parts.context.connection.prepare_cached(sql)?;
+    let (running, open, latest) =
+        (lane.running.map(id_bytes), lane.open.map(id_bytes), lane.latest.map(id_bytes));
+    let written = statement.execute(params![queue, key.key.as_str(), running, open, latest])?;
+    parts.scratch.stale_lanes.insert((queue, key.key.to_string()));
+    Ok(written)
+}
+
+/// Finds out which item is next in every lane that was touched. A lane with nothing in it goes.
+pub(super) fn settle_lanes(parts: &mut Parts<'_>) -> Result<(), Fault> {
+    let connection = parts.context.connection;
+    for (queue, key) in std::mem::take(&mut parts.scratch.stale_lanes) {
+        let sql = "select id, rank from items where queue = ?1 and key = ?2 and slot = 2 and laned = 1 \
+            order by created, id limit 1";
+        let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let next: Option<([u8; 16], i64)> =
+            connection.prepare_cached(sql)?.query_row((queue, &key), columns).optional()?;
+        let (id, rank) = next.unzip();
+        let sql = "insert into lanes (queue, key, next_id, next_rank) values (?1, ?2, ?3, ?4) \
+            on conflict (queue, key) do update set next_id = excluded.next_id, next_rank = excluded.next_rank";
+        connection.prepare_cached(sql)?.execute(params![queue, key, id, rank])?;
+        let sql = "delete from lanes where queue = ?1 and key = ?2 \
+            and running is null and open is null and latest is null and next_id is null";
+        connection.prepare_cached(sql)?.execute((queue, &key))?;
+    }
+    Ok(())
+}
+
+fn write_record(connection: &Connection, record: &Record) -> Result<usize, Fault> {
+    let sql = "insert into records (id, item, fence, label, name, hash, version, at, body) \
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict (id) do nothing";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.execute(params![
+        record.id.0.to_be_bytes(),
+        id_bytes(record.item),
+        record.fence.map(|fence| signed(fence.0)),
+        record.label.as_str(),
+        record.name.as_str(),
+        record.hash.0,
+        signed(record.version),
+        record.at.micros(),
+        record.body.as_ref().map(Body::bytes),
+    ])?)
+}
+
+fn write_message(connection: &Connection, message: &Message) -> Result<usize, Fault> {
+    let sql = "insert into outbox (item, version, ordinal, label, body) values (?1, ?2, ?3, ?4, ?5)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (item, version) = (id_bytes(message.item), signed(message.version));
+    let label = message.label.as_str();
+    Ok(statement.execute((item, version, message.ordinal, label, message.body.bytes()))?)
+}
+
+fn erase(connection: &Connection, item: ItemId) -> Result<usize, Fault> {
+    let id = id_bytes(item);
+    connection.prepare_cached("delete from bodies where item = ?1")?.execute([id])?;
+    connection.prepare_cached("update records set body = null where item = ?1")?.execute([id])?;
+    Ok(connection.prepare_cached("update items set payload = null where id = ?1")?.execute([id])?)
+}
+
+fn queue_of_item(parts: &mut Parts<'_>, statements: &mut Statements<'_>, item: &Item) -> Result<i64, Fault> {
+    match &statements.queue {
+        Some((store, kind, queue)) if *store == item.store && *kind == item.table.kind => Ok(*queue),
+        _ => {
+            let queue = queue_for(parts, &item.store, &item.table.kind)?;
+            statements.queue = Some((item.store.clone(), item.table.kind.clone(), queue));
+            Ok(queue)
+        }
+    }
+}
+
+/// The number of a queue, a new one if it has none.
+fn queue_for(parts: &mut Parts<'_>, store: &Store, kind: &Kind) -> Result<i64, Fault> {
+    let context = &mut parts.context;
+    if let Some(number) = context.queues.number(context.connection, store, kind)? {
+        return Ok(number);
+    }
+    let sql = "insert into queues (store, kind) values (?1, ?2)";
+    context.connection.prepare_cached(sql)?.execute([store.as_str(), kind.as_str()])?;
+    let number = context.connection.last_insert_rowid();
+    let place = (store.clone(), kind.clone());
+    parts.scratch.queues.push(place.clone());
+    context.queues.remember(place, number);
+    Ok(number)
+}
