@@ -36,6 +36,10 @@ impl From<&Error> for Outcome {
             | Error::TooLong { .. }
             | Error::NotText { .. }
             | Error::NothingInside { .. }
+            | Error::NoDatabase { .. }
+            | Error::Database(_)
+            | Error::Bench(_)
+            | Error::Interrupted
             | Error::Output(_) => Outcome::CouldNot,
         }
     }
@@ -56,6 +60,14 @@ pub enum Error {
     NotText { file: String },
     #[error("{folder} has no file that ends with .md")]
     NothingInside { folder: String },
+    #[error("`{url}` is no database that can be opened here")]
+    NoDatabase { url: String },
+    #[error(transparent)]
+    Database(#[from] tenure_databases::Error),
+    #[error("can not measure: {0}")]
+    Bench(String),
+    #[error("interrupted; what was written for it is removed")]
+    Interrupted,
     #[error("can not write the output: {0}")]
     Output(#[from] io::Error),
 }
@@ -86,6 +98,12 @@ impl Error {
             Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
             Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
+            Error::NoDatabase { .. } => {
+                "name one as in sqlite:tenure.db or postgres://user@host/database".into()
+            }
+            Error::Database(_) => "look after the database, then run the command again".into(),
+            Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
+            Error::Interrupted => "run it again when there is time; --quick takes a hundredth of it".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
         }
     }
