@@ -1,5 +1,6 @@
 //! The commands, one file each. An arm is a single call: what a command does is in its file, how it ends in its answer.
 
+mod bench;
 mod check;
 mod export;
 mod lifecycle;
@@ -13,6 +14,7 @@ use crate::output::Output;
 
 pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
     match command {
+        Command::Bench(command) => bench::run(command, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Log(arguments) => log::run(&arguments, output),

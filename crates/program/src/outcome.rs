@@ -50,6 +50,8 @@ impl From<&Error> for Outcome {
             | Error::NoDatabase { .. }
             | Error::Database(_)
             | Error::Unwritable { .. }
+            | Error::Bench(_)
+            | Error::Interrupted
             | Error::Output(_) => Outcome::CouldNot,
         }
     }
@@ -82,6 +84,10 @@ pub enum Error {
     Replay { file: String, stopped: Stopped },
     #[error("can not write {file}: {}", in_words(.why))]
     Unwritable { file: String, why: io::Error },
+    #[error("can not measure: {0}")]
+    Bench(String),
+    #[error("interrupted; what was written for it is removed")]
+    Interrupted,
     #[error("can not write the output: {0}")]
     Output(#[from] io::Error),
 }
@@ -135,6 +141,8 @@ impl Error {
                 Stopped::Database { .. } => "run the same command again: it carries on where it stopped".into(),
             },
             Error::Unwritable { .. } => "choose another place, or ask for the right to write there".into(),
+            Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
+            Error::Interrupted => "run it again when there is time; --quick takes a hundredth of it".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
         }
     }
