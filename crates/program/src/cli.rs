@@ -44,6 +44,8 @@ pub enum Command {
     Export(Export),
     Verify(Verify),
     Replay(Replay),
+    Backup(Backup),
+    Migrate(Migrate),
     /// Measure what this machine can do, and how much of it Tenure makes use of
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
@@ -110,6 +112,31 @@ pub struct Replay {
     /// The database, as in sqlite:tenure.db
     #[arg(long, value_name = "URL")]
     pub into: String,
+}
+
+/// Copy a database while it is in use
+///
+/// On SQLite the copy is a database, and it is verified; on PostgreSQL it is a dump for pg_restore.
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// Where to; nothing that exists is replaced
+    pub file: String,
+    #[command(flatten)]
+    pub db: Db,
+}
+
+/// Bring a database's schema up to date
+///
+/// Every command that opens a database does so, too. Each step happens whole or not at all.
+#[derive(Args, Debug)]
+pub struct Migrate {
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 /// Which database.

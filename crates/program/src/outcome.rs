@@ -8,6 +8,7 @@ use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
 use tenure_core::word::Store;
 use tenure_databases::export::Failed;
 use tenure_databases::replay::Stopped;
+use tenure_databases::url::NotAUrl;
 
 /// How a command ended, mildest first: of several, the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,6 +49,10 @@ impl From<&Error> for Outcome {
             | Error::NotText { .. }
             | Error::NothingInside { .. }
             | Error::NoDatabase { .. }
+            | Error::NotAUrl(_)
+            | Error::Sqlite(_)
+            | Error::Postgres(_)
+            | Error::Unsound { .. }
             | Error::Database(_)
             | Error::Unwritable { .. }
             | Error::Bench(_)
@@ -72,8 +77,16 @@ pub enum Error {
     NotText { file: String },
     #[error("{folder} has no file that ends with .md")]
     NothingInside { folder: String },
-    #[error("`{url}` is no database that can be opened here")]
+    #[error("there is no database {url}")]
     NoDatabase { url: String },
+    #[error(transparent)]
+    NotAUrl(#[from] NotAUrl),
+    #[error(transparent)]
+    Sqlite(#[from] tenure_databases::sqlite::OpenError),
+    #[error(transparent)]
+    Postgres(#[from] tenure_databases::postgres::OpenError),
+    #[error("{file} is not sound: {fault}")]
+    Unsound { file: String, fault: String },
     #[error(transparent)]
     Database(#[from] tenure_databases::Error),
     #[error("there is no item {item} in store `{store}`")]
@@ -118,7 +131,11 @@ impl Error {
             Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
             Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
-            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db or --db memory:".into(),
+            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db".into(),
+            Error::NotAUrl(_) => "for example --db sqlite:tenure.db".into(),
+            Error::Sqlite(_) => "nothing was changed; mend what it says and try again".into(),
+            Error::Postgres(_) => "nothing was changed; look whether the server runs and the URL is right".into(),
+            Error::Unsound { .. } => "`tenure verify` tells all that is wrong with the database it came from".into(),
             Error::Database(error) if error.is_retryable() => {
                 "try again; if it stays so, look whether the database runs and has room".into()
             }
