@@ -191,6 +191,10 @@ impl SqliteTx {
 
     fn step<T>(&mut self, step: impl FnOnce(&mut Parts<'_>) -> Result<T, Fault>) -> Result<T, Error> {
         let writer = &mut *self.writer;
+        // A refused row rolls everything back; nothing may be written after that, and alone.
+        if writer.connection.is_autocommit() {
+            return Err(Error::Statement("the transaction was rolled back".to_string()));
+        }
         let mut parts = Parts {
             context: Context {
                 connection: &writer.connection,
