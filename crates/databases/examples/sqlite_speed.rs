@@ -250,8 +250,14 @@ impl Bench {
             .into_iter()
             .map(|execution| {
                 let (effects, attests) = (Effects::default(), Vec::new());
-                let commit =
-                    request::Commit { execution, output: None, effects, finish: true, session: None, attests };
+                let commit = request::Commit {
+                    execution,
+                    output: None,
+                    effects,
+                    finish: true,
+                    session: None,
+                    attests,
+                };
                 request("worker:bench/1", Command::Commit(commit))
             })
             .collect();

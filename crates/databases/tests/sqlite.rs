@@ -204,8 +204,7 @@ fn a_long_body_is_erased_like_a_short_one() {
     assert!(ask(&database, "api:test", Command::Erase(Erase { item, reason: None })).is_yes());
     let whole = block_on(database.whole(&store(), item)).unwrap().unwrap();
     assert_eq!((whole.payload, whole.item.erased), (None, true));
-    let left: i64 =
-        place.stranger().query_row("select count(*) from bodies", [], |row| row.get(0)).unwrap();
+    let left: i64 = place.stranger().query_row("select count(*) from bodies", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0, "not only hidden");
     assert_eq!(verify(&database), 1);
 }
@@ -284,7 +283,11 @@ fn another_process_that_writes_is_waited_for_and_not_for_ever() {
     let error = block_on(database.begin(BatchId(1))).unwrap_err();
     let Error::Unavailable(why) = &error else { panic!("{error:?}") };
     assert!(why.contains("busy") && error.is_retryable(), "{why}");
-    assert_eq!(block_on(database.list(&Query { limit: 1, ..Query::default() })), Ok(vec![]), "reading goes on");
+    assert_eq!(
+        block_on(database.list(&Query { limit: 1, ..Query::default() })),
+        Ok(vec![]),
+        "reading goes on"
+    );
     stranger.execute_batch("rollback").unwrap();
     create(&database, "job", "{}");
 }
@@ -315,7 +318,9 @@ fn what_is_not_committed_leaves_nothing_behind() {
     assert!(panicked.is_err());
     let rows: i64 = place
         .stranger()
-        .query_row("select (select count(*) from items) + (select count(*) from queues)", [], |row| row.get(0))
+        .query_row("select (select count(*) from items) + (select count(*) from queues)", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert_eq!(rows, 0);
     // The number that the queue would have had is another's now.
@@ -360,7 +365,9 @@ fn a_row_that_can_not_be_read_costs_its_own_item_and_no_other() {
     let bytes = |id: ItemId| id.0.to_be_bytes();
     let stranger = place.stranger();
     stranger.execute("update items set rest = x'ff' where id = ?1", [bytes(jobs[0])]).unwrap();
-    stranger.execute("update items set payload = cast('[1' as blob) where id = ?1", [bytes(jobs[1])]).unwrap();
+    stranger
+        .execute("update items set payload = cast('[1' as blob) where id = ?1", [bytes(jobs[1])])
+        .unwrap();
     stranger.execute("update items set rest = x'01', slot = 2 where id = ?1", [bytes(jobs[3])]).unwrap();
 
     // A request about it fails alone.
@@ -374,7 +381,8 @@ fn a_row_that_can_not_be_read_costs_its_own_item_and_no_other() {
 
     // An acquire goes round it, and it is known from then on.
     assert_eq!(ids(&acquire(&database, 5)), [jobs[4]]);
-    let quarantined: i64 = stranger.query_row("select count(*) from quarantine", [], |row| row.get(0)).unwrap();
+    let quarantined: i64 =
+        stranger.query_row("select count(*) from quarantine", [], |row| row.get(0)).unwrap();
     assert_eq!(quarantined, 3);
     assert!(acquire(&database, 5).is_empty());
     let listed = block_on(database.list(&Query { limit: 9, ..Query::default() })).unwrap();

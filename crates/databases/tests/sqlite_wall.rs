@@ -120,7 +120,10 @@ fn a_state_is_not_set_by_hand() {
     wall.commit(wall.run(done));
     wall.job();
     // PENDING is 0, RUNNING 1, SUCCEEDED 2.
-    wall.refuses("update items set state = 2, version = version + 1, head = x'00' where state = 0", "no such move");
+    wall.refuses(
+        "update items set state = 2, version = version + 1, head = x'00' where state = 0",
+        "no such move",
+    );
     wall.refuses("update items set state = 0, version = version + 1 where state = 2", "no such move");
     wall.refuses("update items set state = 77, version = version + 1", "no such move");
 }
@@ -163,9 +166,11 @@ fn a_second_execution_never_commits() {
     let wall = Wall::new();
     let item = wall.job();
     wall.commit(wall.run(item));
-    let second = "insert into executions (item, seat, fence, status, rest) select item, 0, 2, 3, rest from executions";
+    let second =
+        "insert into executions (item, seat, fence, status, rest) select item, 0, 2, 3, rest from executions";
     wall.refuses(second, "UNIQUE constraint failed");
-    let elsewhere = "insert into executions (item, seat, fence, status, rest) select item, 2, 2, 3, rest from executions";
+    let elsewhere =
+        "insert into executions (item, seat, fence, status, rest) select item, 2, 2, 3, rest from executions";
     wall.refuses(elsewhere, "the_committed_one_has_the_first_seat");
     wall.refuses("update executions set fence = 2", "does not change");
     wall.refuses("update executions set status = 3", "does not change");

@@ -200,7 +200,7 @@ create index inbox_waiting on tenure_inbox (id) where error is null;
 -- They roll the whole transaction back: a trigger that undoes only its statement makes SQLite copy every page that a
 -- statement changes before it changes it, which costs a third of all writes.
 
-create trigger a_step_is_a_step before update of id, queue, lifecycle, created, state, version, fence, committed, head on items
+create trigger a_step_is_a_step after update of id, queue, lifecycle, created, state, version, fence, committed, head on items
 when new.version is not old.version + (new.state <> old.state or new.fence <> old.fence or new.head <> old.head)
     or new.fence < old.fence
     or (new.state <> old.state and not exists (
@@ -268,8 +268,8 @@ end;
 create view tenure_items as
 select
     (select group_concat(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', 1 + ((
-            (instr('0123456789ABCDEF', substr(hex(i.id), 32 - o / 4, 1)) - 1
-            | (instr('0123456789ABCDEF', substr(hex(i.id), 31 - o / 4, 1)) - 1) << 4) >> (o % 4)) & 31), 1), ''
+            ((instr('0123456789ABCDEF', substr(hex(i.id), 32 - o / 4, 1)) - 1)
+            | ((instr('0123456789ABCDEF', substr(hex(i.id), 31 - o / 4, 1)) - 1) << 4)) >> (o % 4)) & 31), 1), ''
             order by o desc)
         from (select value * 5 as o from json_each('[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25]'))
     ) as id,

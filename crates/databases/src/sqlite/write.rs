@@ -200,7 +200,8 @@ fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Re
             return Ok(1);
         }
     }
-    let sql = "insert or rollback into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5)";
+    let sql =
+        "insert or rollback into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5)";
     let statement = ready(&mut statements.execution, connection, sql)?;
     bind!(statement; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
     Ok(statement.raw_execute()?)
