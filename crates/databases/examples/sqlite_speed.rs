@@ -1,11 +1,12 @@
 //! How fast the SQLite database is on this machine, and where the time goes.
 //!
 //! ```text
-//! cargo run --release -p tenure-databases --example sqlite_speed [jobs] [million]
+//! cargo run --release -p tenure-databases --example sqlite_speed [jobs] [million|unguarded]
 //! ```
 //!
 //! Creates jobs in batches of 1,000, then drains them: an acquire of 500, then 500 commits. Payloads are 100 bytes of JSON,
-//! every commit is on the disk. `million` also measures an acquire of 10 among a million ready, scheduled and finished.
+//! every commit is on the disk. `million` also measures an acquire of 10 among a million ready, scheduled and finished;
+//! `unguarded` takes the triggers away first, to see what they cost.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -293,6 +294,16 @@ impl Bench {
     }
 }
 
+fn unguard(path: &Path) {
+    let connection = rusqlite::Connection::open(path).expect("the file opens");
+    let mut statement =
+        connection.prepare("select name from sqlite_schema where type = 'trigger'").expect("SQL");
+    let names = statement.query_map([], |row| row.get::<_, String>(0)).expect("a list");
+    for name in names.collect::<Result<Vec<_>, _>>().expect("names") {
+        connection.execute_batch(&format!("drop trigger {name}")).expect("it goes");
+    }
+}
+
 fn show(what: &str, count: usize, spent: Duration, running: Duration) {
     let rate = |time: Duration| count as f64 / time.as_secs_f64();
     println!("{what:8} {:>9.0}/s  ({:.0} a second of processor time)", rate(spent), rate(running));
@@ -309,13 +320,17 @@ fn main() {
     let folder = tempfile::tempdir_in(".").expect("a folder on a disk");
     let path = folder.path().join("tenure.db");
     let mut bench = Bench::open(&path);
+    let also = arguments.next().unwrap_or_default();
+    if also == "unguarded" {
+        unguard(&path);
+    }
     for _ in 0..2 {
         bench.create(count, None);
         bench.drain(count);
     }
     let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
     println!("file     {:>9.0} bytes a finished job", bytes as f64 / (2 * count) as f64);
-    if arguments.next().as_deref() == Some("million") {
+    if also == "million" {
         bench.create(1_000, None);
         bench.acquire_ten("1,000 ready");
         bench.drain(590);

@@ -426,7 +426,11 @@ fn a_backup_is_a_database_and_replaces_nothing() {
     let copy = place.folder.path().join("copy.db");
     let head = block_on(database.head()).unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| (20..60).for_each(|_| drop(create(&database, "job", "{}"))));
+        scope.spawn(|| {
+            (20..60).for_each(|_| {
+                create(&database, "job", "{}");
+            })
+        });
         block_on(database.backup(&copy)).unwrap();
     });
     assert!(block_on(database.backup(&copy)).unwrap_err().to_string().contains("exists already"));
