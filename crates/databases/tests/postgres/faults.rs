@@ -147,9 +147,8 @@ fn a_statement_that_takes_too_long_is_a_server_that_is_away() {
 fn a_server_that_has_no_connection_left_is_away() {
     with(async |kit| {
         let role = format!("{}_few", kit.schema);
-        let script = format!(
-            "create role {role} login superuser connection limit 0 password 'few'; select 1",
-        );
+        let script =
+            format!("create role {role} login superuser connection limit 0 password 'few'; select 1",);
         kit.raw.batch_execute(&script).await.unwrap();
         let place = schema::server().rsplit_once('@').map(|(_, place)| place.to_string()).unwrap();
         // A superuser has no limit, so it is one no longer.
@@ -167,7 +166,8 @@ fn a_server_that_has_no_connection_left_is_away() {
 #[test]
 fn a_dropped_transaction_is_rolled_back() {
     with(async |kit| {
-        let database = Arc::new(open(&format!("{}?schema={}&connections=1", schema::server(), kit.schema)).await);
+        let database =
+            Arc::new(open(&format!("{}?schema={}&connections=1", schema::server(), kit.schema)).await);
         let item = created(&database, new("job", "{}")).await;
         let mut tx = database.begin(BatchId(1)).await.unwrap();
         let need = Need { items: [item].into(), ..Need::default() };

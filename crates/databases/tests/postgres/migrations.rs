@@ -21,7 +21,10 @@ fn processes_that_open_a_new_database_at_once_make_one_schema() {
         let applied: usize = set.join_all().await.into_iter().sum();
         assert_eq!(applied, MIGRATIONS.len(), "each was applied once");
         assert_eq!(migrate::pending(&url).await.unwrap(), []);
-        kit.raw.batch_execute(&format!("insert into {schema}.migrations values (999, '0999_later')")).await.unwrap();
+        kit.raw
+            .batch_execute(&format!("insert into {schema}.migrations values (999, '0999_later')"))
+            .await
+            .unwrap();
         let refused = Postgres::connect(&url, Options::default()).await.unwrap_err();
         assert!(matches!(refused, OpenError::Newer(_)), "{refused}");
         assert!(refused.to_string().contains("newer Tenure"), "{refused}");

@@ -20,7 +20,10 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
         assert!(empty.contains("items_ready"), "{empty}");
         // The statistics are those of a table of three rows.
         created(&kit.database, new("job", "{}")).await;
-        kit.raw.batch_execute("alter table items set (autovacuum_enabled = off); analyze items").await.unwrap();
+        kit.raw
+            .batch_execute("alter table items set (autovacuum_enabled = off); analyze items")
+            .await
+            .unwrap();
         let copies = "insert into items select gen_random_uuid(), queue, lifecycle, state, n % 3, rank + n, version, \
                       fence, run_at, created, updated, key, exclusive, owner, heartbeat, expires, window_ends, \
                       session, committed, segment, head, payload_hash, payload, rest \
@@ -47,14 +50,16 @@ fn a_claim_never_locks_more_than_was_asked_for() {
         for off in ["nestloop", "hashjoin", "mergejoin", "indexscan", "material", "sort"] {
             let url = format!("{}&options=-c%20enable_{off}%3Doff", schema::url(&kit.schema));
             let database = open(&url).await;
-            let mut tx = tenure_databases::Database::begin(&database, tenure_databases::BatchId(1)).await.unwrap();
+            let mut tx =
+                tenure_databases::Database::begin(&database, tenure_databases::BatchId(1)).await.unwrap();
             let need = tenure_core::request::Need::default();
             let mut world = tenure_databases::Tx::lock(&mut tx, &need).await.unwrap();
             let kind = "job".parse().unwrap();
             let offered =
                 tenure_databases::Tx::claim(&mut tx, &mut world, &store(), &kind, None, 5).await.unwrap();
             assert_eq!(offered.len(), 5, "{off}");
-            let free = "select count(*) from (select id from items where slot = 2 for update skip locked) free";
+            let free =
+                "select count(*) from (select id from items where slot = 2 for update skip locked) free";
             let free: i64 = kit.raw.query_one(free, &[]).await.unwrap().get(0);
             assert_eq!(free, 35, "{off}: five are locked and no more");
         }

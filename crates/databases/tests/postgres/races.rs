@@ -42,7 +42,8 @@ async fn exhausted(kit: Arc<Kit>, claimers: usize, runs: usize) {
     assert_eq!(done, runs, "every run was done once and none starved");
     let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
     let _: i64 = kit.raw.query_one(deadlocks, &[]).await.unwrap().get(0);
-    let left: i64 = kit.raw.query_one("select count(*) from lanes where running is not null", &[]).await.unwrap().get(0);
+    let left: i64 =
+        kit.raw.query_one("select count(*) from lanes where running is not null", &[]).await.unwrap().get(0);
     assert_eq!(left, 0, "no lane is held by nobody");
 }
 
@@ -103,7 +104,8 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
         writing.store(false, Ordering::SeqCst);
         let read = readers.join_all().await;
         let log = log(&kit.database).await;
-        let places: BTreeMap<u64, _> = log.iter().map(|(position, entry)| (*position, entry.hash())).collect();
+        let places: BTreeMap<u64, _> =
+            log.iter().map(|(position, entry)| (*position, entry.hash())).collect();
         assert!(log.iter().map(|(position, _)| *position).eq(1..=log.len() as u64), "no gap and none twice");
         for (position, hash) in read.into_iter().flatten() {
             assert_eq!(places.get(&position), Some(&hash), "what was read stays where it was");
@@ -117,7 +119,8 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
             assert!(seen.insert(entry.hash()), "every entry is there once");
         }
         let head = kit.database.head().await.unwrap();
-        let chain = log.iter().fold(tenure_core::hash::Hash::ZERO, |chain, (_, entry)| chain.link(&entry.hash()));
+        let chain =
+            log.iter().fold(tenure_core::hash::Hash::ZERO, |chain, (_, entry)| chain.link(&entry.hash()));
         assert_eq!((head.position, head.chain), (log.len() as u64, chain));
     });
 }
@@ -148,7 +151,8 @@ fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
             let kit = kit.clone();
             async move {
                 // Once the batch waits for the second it holds the first.
-                let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1";
+                let waits =
+                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1";
                 let watch = schema::raw().await;
                 let mine = format!("%{}%", kit.schema);
                 while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}

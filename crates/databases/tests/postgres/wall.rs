@@ -41,9 +41,18 @@ fn what_the_kernel_would_never_do_is_refused_to_everybody() {
             ("truncate items".to_string(), "never deleted"),
             ("update executions set rest = ''".to_string(), "never changes"),
             ("delete from executions".to_string(), "never deleted"),
-            ("insert into executions select item, 0, fence, 4, rest from executions".to_string(), "executions_pkey"),
-            ("insert into executions select item, 7, 7, 4, rest from executions".to_string(), "one_committed"),
-            ("insert into executions select item, 6, 7, 5, rest from executions".to_string(), "executions_seat"),
+            (
+                "insert into executions select item, 0, fence, 4, rest from executions".to_string(),
+                "executions_pkey",
+            ),
+            (
+                "insert into executions select item, 7, 7, 4, rest from executions".to_string(),
+                "one_committed",
+            ),
+            (
+                "insert into executions select item, 6, 7, 5, rest from executions".to_string(),
+                "executions_seat",
+            ),
             ("update segments set lines = ''".to_string(), "append-only"),
             ("update segments set seq = 0".to_string(), "append-only"),
             ("update segments set pos = pos + 1".to_string(), "given once"),
@@ -78,7 +87,8 @@ fn a_second_running_item_of_a_key_is_refused() {
 fn people_can_read_what_is_there() {
     with(async |kit| {
         let item = created(&kit.database, new("job", r#"{"n":1}"#)).await;
-        let query = "select id, kind, state, payload, created_at > now() - interval '1 hour' from tenure_items";
+        let query =
+            "select id, kind, state, payload, created_at > now() - interval '1 hour' from tenure_items";
         let row = kit.raw.query_one(query, &[]).await.unwrap();
         let (id, kind, state): (&str, &str, &str) = (row.get(0), row.get(1), row.get(2));
         let found = kit.database.item(&store(), item).await.unwrap().unwrap();
@@ -93,7 +103,10 @@ fn a_damaged_row_costs_itself_alone() {
     with(async |kit| {
         let broken = created(&kit.database, new("job", "{}")).await;
         let whole = created(&kit.database, new("job", "{}")).await;
-        kit.raw.batch_execute("update items set rest = '\\xff' where id = (select min(id::text)::uuid from items)")
+        kit.raw
+            .batch_execute(
+                "update items set rest = '\\xff' where id = (select min(id::text)::uuid from items)",
+            )
             .await
             .unwrap();
         let leases = lease(&kit.database, "worker:a/1", "job", 2).await;
