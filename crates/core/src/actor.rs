@@ -126,6 +126,10 @@ impl Actor {
     pub fn owner(&self) -> Owner {
         Owner { id: self.id.clone(), incarnation: self.incarnation.clone() }
     }
+
+    pub fn is(&self, owner: &Owner) -> bool {
+        self.id == owner.id && self.incarnation == owner.incarnation
+    }
 }
 
 impl fmt::Display for Actor {

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use crate::actor::{Owner, Roles};
 use crate::code::{Code, Problem};
-use crate::execution::Execution;
+use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, ItemId};
-use crate::item::Item;
+use crate::item::SharedItem;
 use crate::lifecycle::event::Event;
 use crate::time::Time;
 use crate::word::{Key, Label};
@@ -16,9 +16,9 @@ use crate::word::{Key, Label};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// The item as it was created, also when a repeat is answered.
-    Created(Box<Item>),
+    Created(SharedItem),
     /// A create on a key that an item already stands for: that item.
-    Coalesced(Box<Item>),
+    Coalesced(SharedItem),
     /// What an acquire or take got; empty when there was nothing.
     Leased(Vec<Granted>),
     Renewed {
@@ -26,20 +26,20 @@ pub enum Answer {
         cancel_requested: bool,
     },
     /// `start`, `commit`, `finish`, `fail`, `release`: the execution as it was right after.
-    Ran(Box<Execution>),
+    Ran(SharedExecution),
     /// A move, a cancel, an append, a sweep: the item now.
-    Done(Box<Item>),
+    Done(SharedItem),
     /// It was so already; nothing was written.
-    Same(Box<Item>),
+    Same(SharedItem),
 
     /// The version the caller expected is not the one found.
     Stale {
-        found: Box<Item>,
+        found: SharedItem,
     },
     /// The caller does not hold this lease (any more). Stop, write nothing more.
     LeaseLost(String),
     /// Another execution committed first; this is it.
-    AlreadyCommitted(Box<Execution>),
+    AlreadyCommitted(SharedExecution),
     /// Somebody else holds the item.
     Held {
         item: ItemId,
@@ -66,7 +66,7 @@ pub enum Answer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Granted {
     pub execution: ExecutionId,
-    pub item: Item,
+    pub item: SharedItem,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

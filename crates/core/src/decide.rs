@@ -39,7 +39,7 @@ use crate::code::Problem;
 use crate::draw::Draw;
 use crate::hash::Hash;
 use crate::id::{ExecutionId, ItemId};
-use crate::item::Item;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::event::Event;
 use crate::request::{Command, Effects, REASON_BYTES_MAX, Request};
 use crate::world::{Change, World};
@@ -83,8 +83,8 @@ pub fn decide(world: &World, request: &Request, draw: &mut Draw) -> Decision {
 }
 
 /// An item of the request's store. One of another store does not exist for the caller.
-fn find(draft: &Draft, request: &Request, id: ItemId) -> Result<Item, Answer> {
-    match draft.item(id) {
+fn find(draft: &Draft, request: &Request, id: ItemId) -> Result<SharedItem, Answer> {
+    match draft.shared(id) {
         Some(item) if item.store == request.store => Ok(item.clone()),
         _ => Err(Answer::NotFound(format!("there is no item {id} in store {}", request.store))),
     }
@@ -99,7 +99,7 @@ fn held(draft: &Draft, request: &Request, item: &Item, execution: ExecutionId) -
     if item.fence != execution.fence {
         return lost(format!("claim_version {} is in force, held by {}", item.fence, lease.owner));
     }
-    if lease.owner != request.actor.owner() {
+    if !request.actor.is(&lease.owner) {
         return lost(format!("the lease belongs to {}", lease.owner));
     }
     if !lease.is_live(draft.now()) {

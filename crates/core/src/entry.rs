@@ -5,9 +5,11 @@
 //! entry, so anyone can verify a history with a JSON tool and `sha256sum`. It names bodies by hash, never by content:
 //! a body can be erased and the chain still verifies.
 //!
-//! Canonical by construction: the fields of every struct here stand in alphabetical order (a test compares the result
-//! with a canonicalizer). They are a promise: rename nothing.
+//! The fields of every struct here stand in alphabetical order, as the text has them (`canonical` writes it; a test
+//! compares the result with what serde makes of these structs and with a canonicalizer). They are a promise: rename
+//! nothing.
 
+mod canonical;
 mod sealed;
 
 use alloc::string::{String, ToString};
@@ -102,8 +104,7 @@ impl Birth {
     /// What makes two creates with one name the same request: all but the version of the lifecycle, which may have
     /// changed between them.
     pub fn digest(&self) -> Hash {
-        let request = Birth { lifecycle: Hash([0; 32]), ..self.clone() };
-        Hash::of(&serde_json::to_vec(&request).expect("a birth has nothing that JSON can not hold"))
+        Hash::of(&canonical::birth(self, Hash::ZERO))
     }
 }
 
@@ -262,27 +263,6 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The line as it is written and hashed.
-#[derive(Serialize)]
-struct Line<'a> {
-    action: &'a Event,
-    actor: &'a Actor,
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    shown: &'a Option<Label>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: &'a Option<Cause>,
-    claim_version: Fence,
-    event_id: ItemId,
-    item: ItemId,
-    occurred_at: Time,
-    payload: &'a Facts,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous: &'a Option<Hash>,
-    state: &'a Label,
-    store: &'a Store,
-    version: u64,
-}
-
 /// The line as it is read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -310,22 +290,7 @@ impl Entry {
 
     /// The canonical text.
     pub fn canonical(&self) -> Vec<u8> {
-        let line = Line {
-            action: &self.action,
-            actor: &self.actor,
-            shown: &self.shown,
-            cause: &self.cause,
-            claim_version: self.fence,
-            event_id: self.event_id(),
-            item: self.item,
-            occurred_at: self.at,
-            payload: &self.facts,
-            previous: &self.previous,
-            state: &self.state,
-            store: &self.store,
-            version: self.version,
-        };
-        serde_json::to_vec(&line).expect("an entry has nothing that JSON can not hold")
+        canonical::entry(self)
     }
 
     /// The link of the chain.

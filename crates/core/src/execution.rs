@@ -9,6 +9,7 @@
 //! No other move exists. COMMITTED is the one point where effects become real; DONE and ABORTED are final.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 
 use crate::actor::Owner;
@@ -132,6 +133,9 @@ pub struct Execution {
     pub output: Option<Hash>,
 }
 
+/// Shared as items are, and for the same reason.
+pub type SharedExecution = Arc<Execution>;
+
 /// How an execution ended.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct End {
@@ -156,14 +160,14 @@ impl Execution {
     }
 
     /// As it was right after it started, for answering a repeated start.
-    pub fn as_started(self) -> Execution {
-        Execution { committed: None, ended: None, output: None, ..self }
+    pub fn as_started(&self) -> Execution {
+        Execution { committed: None, ended: None, output: None, ..self.clone() }
     }
 
     /// As it was right after its commit: finished only if that was one step.
-    pub fn as_committed(self) -> Execution {
-        let at_once = |end: &End| self.committed.is_some_and(|commit| commit.version == end.mark.version);
-        let ended = self.ended.filter(at_once);
-        Execution { ended, ..self }
+    pub fn as_committed(&self) -> Execution {
+        let at_once = |end: &&End| self.committed.is_some_and(|commit| commit.version == end.mark.version);
+        let ended = self.ended.as_ref().filter(at_once).cloned();
+        Execution { ended, ..self.clone() }
     }
 }

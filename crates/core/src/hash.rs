@@ -37,6 +37,16 @@ impl Hash {
         Hash(hasher.finalize().into())
     }
 
+    /// As it is shown. Written for every entry, so without the formatting machinery.
+    pub(crate) fn text(&self) -> [u8; 64] {
+        let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        text
+    }
+
     /// The first 128 bits, for ids that are derived from content.
     pub fn first_128(&self) -> u128 {
         let mut head = [0; 16];
@@ -86,14 +96,8 @@ impl FromStr for Hash {
 }
 
 impl Serialize for Hash {
-    /// Written for every entry, so without the formatting machinery.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-        }
-        serializer.serialize_str(core::str::from_utf8(&text).unwrap_or_default())
+        serializer.serialize_str(core::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 

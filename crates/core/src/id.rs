@@ -42,6 +42,13 @@ impl ItemId {
         let random = Hash::of_parts(&[&item.0.to_be_bytes(), &version.to_be_bytes()]).first_128();
         ItemId(ulid::Ulid::from_parts(at.ulid_millis(), random).0)
     }
+
+    /// As it is shown.
+    pub(crate) fn text(self) -> [u8; ulid::ULID_LEN] {
+        let mut text = [0; ulid::ULID_LEN];
+        ulid::Ulid(self.0).array_to_str(&mut text);
+        text
+    }
 }
 
 macro_rules! shown_as_ulid {

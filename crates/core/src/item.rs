@@ -63,6 +63,10 @@ pub struct Item {
     pub head: Hash,
 }
 
+/// An item is made once for each of its versions and shared from then on: by the world, the change that writes it and the
+/// answer that shows it.
+pub type SharedItem = Arc<Item>;
+
 /// A cancel that waits for the holder to stop.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CancelAsked {

@@ -150,6 +150,8 @@ pub struct Table {
     /// The Markdown it was read from; empty when it was put together by a program. Not part of its identity.
     pub source: Arc<str>,
     hash: Hash,
+    /// Of each row its state and its event's ordinal: looking for a row reads these few bytes and not all rows.
+    places: Vec<(Option<StateId>, u8)>,
     exclusive: bool,
     supersedes: bool,
     holds_others: bool,
@@ -169,6 +171,7 @@ impl Table {
         let mut effects = rows.iter().flat_map(|row| &row.effects);
         let supersedes = effects.any(|effect| matches!(effect, Effect::MoveOlder(_)));
         let holds_others = rows.iter().any(|row| row.effects.contains(&Effect::LapseHeld));
+        let places = rows.iter().map(|row| (row.from, row.event.ordinal())).collect();
         let hash = Hash([0; 32]);
         let mut table = Table {
             kind,
@@ -179,6 +182,7 @@ impl Table {
             schema,
             source: Arc::default(),
             hash,
+            places,
             exclusive,
             supersedes,
             holds_others,
@@ -247,7 +251,9 @@ impl Table {
 
     /// The rows of an event in one state, in the order in which they are tried.
     pub fn rows_from(&self, from: Option<StateId>, event: &Event) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(move |row| row.from == from && row.event == *event)
+        let place = (from, event.ordinal());
+        let rows = self.places.iter().zip(&self.rows).filter(move |(found, _)| **found == place);
+        rows.map(|(_, row)| row).filter(move |row| row.event == *event)
     }
 
     /// Everything that can happen in a state, in the table's order, each event once.
@@ -263,7 +269,9 @@ impl Table {
 
     /// Everyone who may cause this event in any state: the role is judged before the state.
     pub fn roles_of(&self, event: &Event) -> Roles {
-        self.rows.iter().filter(|row| row.event == *event).fold(Roles::NONE, |all, row| all.and(row.actors))
+        let ordinal = event.ordinal();
+        let rows = self.places.iter().zip(&self.rows).filter(|((_, found), _)| *found == ordinal);
+        rows.filter(|(_, row)| row.event == *event).fold(Roles::NONE, |all, (_, row)| all.and(row.actors))
     }
 
     pub fn has_row(&self, from: StateId, event: &Event) -> bool {

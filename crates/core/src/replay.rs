@@ -47,7 +47,7 @@ where
         let changes = replay(&world, entry)?;
         world.apply(changes);
     }
-    world.items.remove(&last).ok_or_else(|| Broken {
+    world.items.remove(&last).map(Arc::unwrap_or_clone).ok_or_else(|| Broken {
         item: last,
         version: 0,
         why: "an item has at least one entry".to_string(),

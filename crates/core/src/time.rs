@@ -56,7 +56,7 @@ fn micros_of(span: Duration) -> i64 {
 impl Time {
     /// `2026-11-15T20:25:00.000001Z`. Written for every entry, so without a calendar library: the days are counted in
     /// eras of 400 years that begin on the first of March, which puts the leap day at the end of a year.
-    fn text(self) -> [u8; 27] {
+    pub(crate) fn text(self) -> [u8; 27] {
         let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let shifted = days + 719_468;
@@ -68,24 +68,25 @@ impl Time {
         let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
         let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
-        let mut text = *b"0000-00-00T00:00:00.000000Z";
-        let fields = [
-            (0..4, year),
-            (5..7, month),
-            (8..10, day),
-            (11..13, second / 3_600),
-            (14..16, second / 60 % 60),
-            (17..19, second % 60),
-            (20..26, micros),
-        ];
-        for (place, mut number) in fields {
-            for digit in text.iter_mut().take(place.end).skip(place.start).rev() {
-                *digit = b'0' + (number % 10) as u8;
-                number /= 10;
-            }
-        }
-        text
+        let [y1, y2, y3, y4] = digits(year);
+        let ([m1, m2], [d1, d2]) = (digits(month), digits(day));
+        let ([h1, h2], [i1, i2]) = (digits(second / 3_600), digits(second / 60 % 60));
+        let ([s1, s2], [u1, u2, u3, u4, u5, u6]) = (digits(second % 60), digits(micros));
+        [
+            y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', i1, i2, b':', s1, s2, b'.', u1,
+            u2, u3, u4, u5, u6, b'Z',
+        ]
     }
+}
+
+/// The last digits of a number that is not negative.
+fn digits<const COUNT: usize>(number: i64) -> [u8; COUNT] {
+    let (mut digits, mut rest) = ([0; COUNT], number as u32);
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    digits
 }
 
 impl fmt::Display for Time {

@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use crate::actor::Owner;
 use crate::body::Body;
 use crate::entry::{Entry, Sealed};
-use crate::execution::Execution;
+use crate::execution::{Execution, SharedExecution};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::item::Item;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::Phase;
 use crate::lifecycle::settings::Coalesce;
 use crate::lifecycle::tables::Tables;
@@ -24,11 +24,11 @@ pub struct World {
     /// The database's clock, read after the locks.
     pub now: Time,
     pub tables: Arc<Tables>,
-    pub items: BTreeMap<ItemId, Item>,
+    pub items: BTreeMap<ItemId, SharedItem>,
     pub payloads: BTreeMap<ItemId, Body>,
     pub outputs: BTreeMap<ItemId, Body>,
     /// Executions that committed or ended.
-    pub executions: BTreeMap<ExecutionId, Execution>,
+    pub executions: BTreeMap<ExecutionId, SharedExecution>,
     pub names: BTreeMap<NameKey, Named>,
     pub lanes: BTreeMap<LaneKey, Lane>,
     pub records: BTreeMap<RecordId, Record>,
@@ -144,13 +144,13 @@ pub struct Message {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
     Insert {
-        item: Item,
+        item: SharedItem,
         payload: Option<Body>,
     },
     /// One step of one item: `was` is the version that it must still have.
     Update {
         was: u64,
-        item: Item,
+        item: SharedItem,
         output: Option<Body>,
     },
     /// Heartbeat and expiry only: no version, no entry.
@@ -160,7 +160,7 @@ pub enum Change {
         expires: Time,
     },
     /// An execution that committed or ended; the row may be there from its commit.
-    Execution(Execution),
+    Execution(SharedExecution),
     Name(NameKey, Named),
     Lane(LaneKey, Lane),
     Record(Record),
@@ -204,7 +204,9 @@ impl World {
             }
             Change::Renew { execution, heartbeat, expires } => {
                 let item = self.items.get_mut(&execution.item).filter(|item| item.fence == execution.fence);
-                let lease = item.and_then(|item| item.lease.as_mut()).expect("a renewed lease is held");
+                let lease = item
+                    .and_then(|item| Arc::make_mut(item).lease.as_mut())
+                    .expect("a renewed lease is held");
                 lease.heartbeat = heartbeat;
                 lease.expires = expires;
             }
@@ -248,7 +250,7 @@ impl World {
     pub fn executions_of(&self, item: ItemId) -> impl Iterator<Item = &Execution> {
         let from = ExecutionId { item, fence: Fence(0) };
         let to = ExecutionId { item, fence: Fence(u64::MAX) };
-        self.executions.range(from..=to).map(|(_, execution)| execution)
+        self.executions.range(from..=to).map(|(_, execution)| &**execution)
     }
 
     /// An item's entries, oldest first.

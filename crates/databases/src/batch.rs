@@ -8,6 +8,7 @@
 //! A refused request writes nothing and harms no other. When the transaction fails for a reason that is about one
 //! request, the batch is halved until that one stands alone. When COMMIT is not heard of, the batch is settled first.
 
+pub mod inbox;
 mod pool;
 
 use std::collections::BTreeMap;
@@ -124,12 +125,23 @@ async fn attempt<D: Database>(
         return Ok(replies);
     }
     plan.write(&mut tx).await?;
-    tx.append(&plan.entries).await?;
+    finish(database, tx, batch, &plan.entries).await?;
+    Ok(replies)
+}
+
+/// Appends the entries and commits. Ok: it is durable.
+async fn finish<D: Database>(
+    database: &D,
+    mut tx: D::Tx<'_>,
+    batch: BatchId,
+    entries: &[Sealed],
+) -> Result<(), Error> {
+    tx.append(entries).await?;
     match tx.commit().await {
-        Commit::Done => Ok(replies),
+        Commit::Done => Ok(()),
         Commit::Not(error) => Err(error),
         Commit::Unknown => match settle(database, batch).await? {
-            Settled::Committed => Ok(replies),
+            Settled::Committed => Ok(()),
             Settled::NeverWill => Err(Error::LostRace("the commit never happened".to_string())),
         },
     }

@@ -5,15 +5,17 @@
 //! the entries and commits. [`batch::run`] is the one algorithm above it: load, decide, write, for many requests at
 //! once, each with its own answer.
 //!
-//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and PostgreSQL (to come). They pass
+//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass
 //! one conformance suite.
 
 pub mod batch;
 pub mod gather;
 pub mod memory;
+pub mod postgres;
 pub mod row;
 pub mod segment;
 pub mod sqlite;
+pub mod url;
 
 use std::future::Future;
 use std::sync::Arc;

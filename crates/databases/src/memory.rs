@@ -9,7 +9,7 @@ use std::sync::{Arc, RwLock};
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
 use tenure_core::id::{ExecutionId, ItemId};
-use tenure_core::item::{Item, Slot};
+use tenure_core::item::{Item, SharedItem, Slot};
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Due, Need};
@@ -100,14 +100,14 @@ impl Database for Memory {
 
     async fn item(&self, store: &Store, id: ItemId) -> Result<Option<Item>, Error> {
         let kept = self.kept.lock().await;
-        Ok(kept.world.items.get(&id).filter(|item| item.store == *store).cloned())
+        Ok(kept.world.items.get(&id).filter(|item| item.store == *store).map(|item| Item::clone(item)))
     }
 
     async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
         let kept = self.kept.lock().await;
         let world = &kept.world;
         Ok(world.items.get(&id).filter(|item| item.store == *store).map(|item| Whole {
-            item: item.clone(),
+            item: Item::clone(item),
             payload: world.payloads.get(&id).cloned(),
             output: world.outputs.get(&id).cloned(),
             executions: world.executions_of(id).cloned().collect(),
@@ -118,14 +118,15 @@ impl Database for Memory {
 
     async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
         let kept = self.kept.lock().await;
-        let matches = |item: &&Item| {
+        let matches = |item: &&SharedItem| {
             query.store.as_ref().is_none_or(|store| item.store == *store)
                 && query.kind.as_ref().is_none_or(|kind| item.table.kind == *kind)
                 && query.state.as_ref().is_none_or(|state| item.state_name() == state)
                 && (query.key.is_none() || item.key == query.key)
                 && query.after.is_none_or(|after| item.id > after)
         };
-        Ok(kept.world.items.values().filter(matches).take(query.limit.min(PAGE_MAX)).cloned().collect())
+        let found = kept.world.items.values().filter(matches).take(query.limit.min(PAGE_MAX));
+        Ok(found.map(|item| Item::clone(item)).collect())
     }
 
     async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
@@ -167,7 +168,7 @@ impl Database for Memory {
             Some(Found { store: item.store.clone(), item: item.id, fence: item.fence, due: due(item)? })
         };
         let items = world.items.values().filter(|item| after.is_none_or(|after| item.id > after));
-        Ok(items.filter_map(found).take(limit.min(PAGE_MAX)).collect())
+        Ok(items.filter_map(|item| found(item)).take(limit.min(PAGE_MAX)).collect())
     }
 }
 
@@ -179,7 +180,7 @@ pub struct MemoryTx {
     tables: Arc<Tables>,
     /// What was written and is not committed. Only a claim looks at it before that, and only at items and lanes.
     staged: Vec<Change>,
-    items: BTreeMap<ItemId, Item>,
+    items: BTreeMap<ItemId, SharedItem>,
     lanes: BTreeMap<LaneKey, Lane>,
     entries: Vec<Sealed>,
 }
@@ -204,10 +205,10 @@ impl Tx for MemoryTx {
         after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<ItemId>, Error> {
-        let ready = |item: &&Item| {
+        let ready = |item: &&SharedItem| {
             item.store == *store && item.table.kind == *kind && item.slot(self.now) == Slot::Ready
         };
-        let ready: Vec<&Item> = self.written().filter(ready).collect();
+        let ready: Vec<&SharedItem> = self.written().filter(ready).collect();
         let mut oldest: BTreeMap<&Key, (Time, ItemId)> = BTreeMap::new();
         for item in &ready {
             let age = (item.created, item.id);
@@ -271,12 +272,12 @@ impl Tx for MemoryTx {
 
 impl MemoryTx {
     /// All items as this transaction sees them.
-    fn written(&self) -> impl Iterator<Item = &Item> {
+    fn written(&self) -> impl Iterator<Item = &SharedItem> {
         let untouched = self.kept.world.items.values().filter(|item| !self.items.contains_key(&item.id));
         untouched.chain(self.items.values())
     }
 
-    fn item(&self, id: ItemId) -> Option<&Item> {
+    fn item(&self, id: ItemId) -> Option<&SharedItem> {
         self.items.get(&id).or_else(|| self.kept.world.items.get(&id))
     }
 

@@ -21,7 +21,7 @@ use crate::draw::Draw;
 use crate::execution::Lease;
 use crate::hash::Hash;
 use crate::id::ItemId;
-use crate::item::Item;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::effect::Effect;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
@@ -164,7 +164,7 @@ fn session(world: &mut World, actor: &Actor) -> ItemId {
         updated: START,
         head: Hash([0; 32]),
     };
-    world.items.insert(id, item);
+    world.items.insert(id, Arc::new(item));
     id
 }
 
@@ -254,7 +254,7 @@ fn witness(world: &World, explored: &mut Explored) {
 
 /// A state from which no order of events brings every item to an end, or to the bound of the exploration.
 fn stuck(nodes: &[Node], ways_back: &[Vec<usize>], fences_max: u64) -> Option<Finding> {
-    let is_done = |item: &Item| item.phase().is_ended() || item.fence.0 >= fences_max;
+    let is_done = |item: &SharedItem| item.phase().is_ended() || item.fence.0 >= fences_max;
     let is_goal = |node: &Node| node.world.items.values().filter(|i| i.payload != prop_mark()).all(is_done);
     let mut good: BTreeSet<usize> =
         (0..).zip(nodes).filter(|(_, node)| is_goal(node)).map(|(at, _)| at).collect();
@@ -279,7 +279,7 @@ fn stuck(nodes: &[Node], ways_back: &[Vec<usize>], fences_max: u64) -> Option<Fi
 /// The item a finding is about: the one that is not in a good end.
 fn subject(world: &World) -> Option<&Item> {
     let items = || world.items.values().filter(|item| item.payload != prop_mark());
-    items().find(|item| !item.phase().is_ended()).or_else(|| items().next())
+    items().find(|item| !item.phase().is_ended()).or_else(|| items().next()).map(|item| &**item)
 }
 
 fn finding(nodes: &[Node], at: usize, what: String) -> Finding {

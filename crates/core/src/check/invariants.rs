@@ -12,7 +12,7 @@ use crate::derive::derive;
 use crate::draw::Draw;
 use crate::execution::{Execution, Status};
 use crate::id::{ExecutionId, ItemId};
-use crate::item::Item;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::Phase;
 use crate::project::project;
 use crate::request::{Command, Request};
@@ -73,7 +73,7 @@ fn derived_state(world: &World, item: &Item) -> Result<(), String> {
 
 fn alone_in_its_lane(world: &World, item: &Item) -> Result<(), String> {
     let Some(key) = item.key.clone().filter(|_| item.table.is_exclusive()) else { return Ok(()) };
-    let same = |other: &&Item| {
+    let same = |other: &&SharedItem| {
         other.store == item.store && other.table.kind == item.table.kind && other.key == item.key
     };
     let held: Vec<ItemId> =
@@ -167,13 +167,14 @@ fn told_by_its_log(before: &World, decision: &Decision, after: &World) -> Result
     let mut folded: BTreeMap<ItemId, Item> = BTreeMap::new();
     for change in &decision.changes {
         let Change::Entry(entry) = change else { continue };
-        let was = folded.remove(&entry.item).or_else(|| before.items.get(&entry.item).map(Item::as_logged));
+        let was =
+            folded.remove(&entry.item).or_else(|| before.items.get(&entry.item).map(|item| item.as_logged()));
         let next = project(was.as_ref(), entry, &after.tables)
             .map_err(|broken| format!("its log does not replay: {broken}"))?;
         folded.insert(entry.item, next.item);
     }
     for (id, item) in &folded {
-        if after.items.get(id).map(Item::as_logged).as_ref() != Some(item) {
+        if after.items.get(id).map(|item| item.as_logged()).as_ref() != Some(item) {
             return Err("an item is not what its log says".into());
         }
     }

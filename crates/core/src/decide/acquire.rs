@@ -42,7 +42,7 @@ impl Acquire {
         if let Some(leases) = self.repeated(draft, request) {
             return Ok(Answer::Leased(leases));
         }
-        let mut leases = Vec::new();
+        let mut leases = Vec::with_capacity(self.max.min(draft.world().offers.len()));
         for id in draft.world().offers.iter().copied() {
             if leases.len() == self.max {
                 break;
@@ -63,7 +63,7 @@ impl Acquire {
         let key = NameKey { store: request.store.clone(), scope, name: self.terms.request.clone()? };
         let Named::Leased(leases) = draft.named(&key)? else { return None };
         let held = |execution: &ExecutionId| {
-            let item = draft.item(execution.item).filter(|item| item.fence == execution.fence)?;
+            let item = draft.shared(execution.item).filter(|item| item.fence == execution.fence)?;
             let lease = item.lease.as_ref()?;
             lease.is_live(draft.now()).then(|| granted(item))
         };

@@ -1,7 +1,6 @@
 //! cancel: stop it, with a reason. At once where nobody holds it; a holder is asked, and learns it at its next
 //! heartbeat.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -36,15 +35,15 @@ impl Cancel {
         let about: [&dyn Debug; 3] = [&self.item, &self.expected_version, &self.reason];
         let digest = digest(request, &Event::Cancel, &about, &self.offers);
         if item.request == Some(digest) || item.cancel.is_some() {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
-            return Err(Answer::Stale { found: Box::new(item) });
+            return Err(Answer::Stale { found: item });
         }
         let case = Case { reason: self.reason.as_deref(), ..Case::of(&request.actor) };
         let Chosen { row, to: state } = choose(draft, &item, &Event::Cancel, &case)?;
         if row.is_no_op() {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         let reason = self.reason.clone();
         let facts = Cancelled { reason, request: Some(digest), ..Cancelled::default() };
@@ -68,7 +67,7 @@ impl Cancel {
                 let fence = if item.table.settings.derived { item.fence.next() } else { item.fence };
                 let line =
                     Line { action: Event::Cancel, shown: row.alias.clone(), actor, fence, state, facts };
-                draft.write(item.id, line, Unlogged { expires: None, bodies: effects.bodies() });
+                draft.write(item.id, line, Unlogged { bodies: effects.bodies(), ..Unlogged::default() });
                 effects.perform(draft, item.id, actor)?;
                 Ok(draft.done(item.id))
             }

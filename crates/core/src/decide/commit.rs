@@ -1,6 +1,6 @@
 //! commit: the one point where effects become real.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::draft::{Draft, Line, Unlogged};
@@ -12,7 +12,7 @@ use crate::body::Body;
 use crate::code::Code;
 use crate::draw::Draw;
 use crate::entry::{Committed, Facts};
-use crate::execution::{self, Execution, Status, Step};
+use crate::execution::{self, SharedExecution, Status, Step};
 use crate::id::{ExecutionId, ItemId};
 use crate::item::Item;
 use crate::lifecycle::event::Event;
@@ -36,10 +36,10 @@ impl Commit {
         let item = find(draft, request, self.execution.item)?;
         let event = completing(&item);
         judge_role(&item.table, &event, &request.actor)?;
-        if let Some(execution) = own(draft, request, self.execution)
-            && execution.committed.is_some()
+        if item.committed == Some(self.execution.fence)
+            && let Some(execution) = own(draft, request, self.execution)
         {
-            return Ok(Answer::Ran(Box::new(execution.as_committed())));
+            return Ok(Answer::Ran(Arc::new(execution.as_committed())));
         }
         let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
         let case = Case {
@@ -52,7 +52,7 @@ impl Commit {
         // A no-op row lets a finished item answer a late commit: the proof it was verified with, brought again.
         if item.lease.is_none() && item.table.has_row(item.state, &event) {
             choose(draft, &item, &event, &case)?;
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
@@ -86,9 +86,8 @@ impl Commit {
         let shown = row.alias.clone().filter(|_| state != item.state);
         let line =
             Line { action: Event::Commit, shown, actor: &request.actor, fence: item.fence, state, facts };
-        let mut bodies = effects.bodies();
-        bodies.extend(self.output.clone());
-        draft.write(item.id, line, Unlogged { expires: None, bodies });
+        let unlogged = Unlogged { expires: None, body: self.output.clone(), bodies: effects.bodies() };
+        draft.write(item.id, line, unlogged);
         effects.perform(draft, item.id, &request.actor)
     }
 }
@@ -104,8 +103,8 @@ pub(super) fn completing(item: &Item) -> Event {
 }
 
 /// The execution, if it is this caller's.
-pub(super) fn own(draft: &Draft, request: &Request, id: ExecutionId) -> Option<Execution> {
-    draft.execution(id).filter(|execution| execution.owner == request.actor.owner())
+pub(super) fn own(draft: &Draft, request: &Request, id: ExecutionId) -> Option<SharedExecution> {
+    draft.execution(id).filter(|execution| request.actor.is(&execution.owner))
 }
 
 /// A duplicate attempt learns which execution committed instead of it.
@@ -113,9 +112,8 @@ pub(super) fn lost_to_another(draft: &Draft, item: &Item, execution: ExecutionId
     match item.committed {
         Some(fence) if fence != execution.fence => {
             let committed = draft.execution(ExecutionId { item: item.id, fence });
-            Err(Answer::AlreadyCommitted(Box::new(
-                committed.expect("a committed execution is loaded with its item"),
-            )))
+            let committed = committed.expect("a committed execution is loaded with its item");
+            Err(Answer::AlreadyCommitted(committed))
         }
         _ => Ok(()),
     }

@@ -1,9 +1,10 @@
 //! create: a new item, once for each idempotency key.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use super::Decided;
 use super::draft::Draft;
@@ -83,14 +84,14 @@ impl Create {
         let answer = self.perform(draft, &request.store, &request.actor, plan)?;
         let Some(terms) = &self.take else { return Ok(answer) };
         // Created and leased in one transaction. Its repeat is answered with the lease while that is held.
-        let item = draft.item(id).cloned().ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
+        let item = draft.shared(id).cloned().ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
         let held = item
             .lease
             .as_ref()
-            .is_some_and(|lease| lease.owner == request.actor.owner() && lease.is_live(draft.now()));
+            .is_some_and(|lease| request.actor.is(&lease.owner) && lease.is_live(draft.now()));
         match (repeated, held) {
             (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
-            (true, false) => Ok(Answer::Same(Box::new(item))),
+            (true, false) => Ok(Answer::Same(item)),
             // An item of its key may stand for it, and be held: then this is a take like any other.
             (false, false) => Take { item: id, terms: terms.clone() }.decide(draft, request),
         }
@@ -132,14 +133,14 @@ impl Create {
                         Facts::Note(Noted { folded: Some(Folded { digest, name }), records: Vec::new() });
                     draft.annotate(item, actor, Event::Note, facts, Vec::new());
                 }
-                let item = draft.item(item).expect("a lane points to an item that is loaded with it");
-                Ok(Answer::Coalesced(Box::new(item.clone())))
+                let item = draft.shared(item).expect("a lane points to an item that is loaded with it");
+                Ok(Answer::Coalesced(item.clone()))
             }
             Plan::New { id, birth, table, state, shown } => {
                 let name = table.state(state).name.clone();
                 draft.create(id, store, actor, (shown, name), birth, self.payload.clone());
-                let item = draft.item(id).expect("what was written is in the draft");
-                Ok(Answer::Created(Box::new(item.clone())))
+                let item = draft.shared(id).expect("what was written is in the draft");
+                Ok(Answer::Created(item.clone()))
             }
         }
     }
@@ -157,22 +158,25 @@ impl Create {
             return Err(Answer::Invalid(Problem::invalid("the name is not one of a create")));
         };
         let conflict = || Answer::Conflict { name: name.clone(), item: *id };
-        let item = draft.item(*id).ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
+        let item = draft.shared(*id).ok_or_else(|| Answer::NotFound(format!("item {id} is gone")))?;
         let births = [&item.table, current].map(|table| self.birth(table));
         let same = births.into_iter().flatten().find(|birth| birth.digest() == *digest);
         let birth = same.ok_or_else(conflict)?;
         let Named::Created { head, .. } = named else {
-            return Ok(Plan::Repeat { item: *id, answer: Answer::Coalesced(Box::new(item.clone())) });
+            return Ok(Plan::Repeat { item: *id, answer: Answer::Coalesced(item.clone()) });
         };
         let To::State(state) = self.choose(&item.table, &item.created_by)?.to else { return Err(conflict()) };
         let first = first_answer(item, &birth, state, *head);
-        Ok(Plan::Repeat { item: *id, answer: Answer::Created(Box::new(first)) })
+        Ok(Plan::Repeat { item: *id, answer: Answer::Created(Arc::new(first)) })
     }
 
     fn choose<'t>(&self, table: &'t SharedTable, actor: &Actor) -> Result<&'t Row, Answer> {
-        let payload = self.payload.value();
-        let holds = |guard: &Guard| match (guard, &payload) {
-            (Guard::Payload(comparison), Some(payload)) => comparison.holds(payload),
+        // Parsed only where a guard looks at it.
+        let payload = OnceCell::new();
+        let holds = |guard: &Guard| match guard {
+            Guard::Payload(comparison) => {
+                payload.get_or_init(|| self.payload.value()).as_ref().is_some_and(|v| comparison.holds(v))
+            }
             _ => false,
         };
         let mut rows = table.rows_from(None, &Event::Create).filter(|row| row.actors.allow(actor.role));

@@ -3,17 +3,17 @@
 //! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
 //! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::entry::{Birth, Cause, Entry, Facts, RecordMark, Sealed};
-use crate::execution::Execution;
+use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::item::Item;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::StateId;
 use crate::lifecycle::event::Event;
 use crate::project::{Broken, project};
@@ -25,8 +25,8 @@ use crate::world::{Change, Lane, LaneKey, Message, NameKey, NameScope, Named, Re
 #[derive(Debug)]
 pub struct Draft<'w> {
     world: &'w World,
-    items: BTreeMap<ItemId, Item>,
-    executions: BTreeMap<ExecutionId, Execution>,
+    items: BTreeMap<ItemId, SharedItem>,
+    executions: BTreeMap<ExecutionId, SharedExecution>,
     names: BTreeMap<NameKey, Named>,
     lanes: BTreeMap<LaneKey, Lane>,
     records: BTreeMap<RecordId, Record>,
@@ -50,6 +50,9 @@ pub struct Line<'a> {
 #[derive(Debug, Default)]
 pub struct Unlogged {
     pub expires: Option<Time>,
+    /// The item's own body: its payload, or its output.
+    pub body: Option<Body>,
+    /// Those of its records.
     pub bodies: Vec<Body>,
 }
 
@@ -76,13 +79,18 @@ impl<'w> Draft<'w> {
     }
 
     pub fn item(&self, id: ItemId) -> Option<&Item> {
+        self.shared(id).map(|item| &**item)
+    }
+
+    pub fn shared(&self, id: ItemId) -> Option<&SharedItem> {
         self.items.get(&id).or_else(|| self.world.items.get(&id))
     }
 
     /// An execution by id, live or ended.
-    pub fn execution(&self, id: ExecutionId) -> Option<Execution> {
+    pub fn execution(&self, id: ExecutionId) -> Option<SharedExecution> {
         let live = self.item(id.item).filter(|item| item.fence == id.fence).and_then(Item::live_execution);
-        live.or_else(|| self.executions.get(&id).or_else(|| self.world.executions.get(&id)).cloned())
+        live.map(Arc::new)
+            .or_else(|| self.executions.get(&id).or_else(|| self.world.executions.get(&id)).cloned())
     }
 
     pub fn named(&self, key: &NameKey) -> Option<&Named> {
@@ -133,12 +141,12 @@ impl<'w> Draft<'w> {
             store: store.clone(),
             version: 1,
         };
-        self.expect(entry, Unlogged { expires: None, bodies: alloc::vec![payload] });
+        self.expect(None, entry, Unlogged { body: Some(payload), ..Unlogged::default() });
     }
 
     /// Writes the next entry of an item.
     pub fn write(&mut self, id: ItemId, line: Line<'_>, unlogged: Unlogged) {
-        let item = self.item(id).expect("an entry is written about an item that was found");
+        let item = self.shared(id).expect("an entry is written about an item that was found").clone();
         let entry = Entry {
             action: line.action,
             actor: line.actor.clone(),
@@ -154,7 +162,7 @@ impl<'w> Draft<'w> {
             store: item.store.clone(),
             version: item.version.saturating_add(1),
         };
-        self.expect(entry, unlogged);
+        self.expect(Some(item), entry, unlogged);
     }
 
     /// Writes an entry that moves nothing: the state, the lease and its expiry stay as they are.
@@ -162,37 +170,46 @@ impl<'w> Draft<'w> {
         let item = self.item(id).expect("an entry is written about an item that was found");
         let (fence, state) = (item.fence, item.state);
         let line = Line { action, shown: None, actor, fence, state, facts };
-        self.write(id, line, Unlogged { expires: None, bodies });
+        self.write(id, line, Unlogged { bodies, ..Unlogged::default() });
     }
 
-    fn expect(&mut self, entry: Entry, unlogged: Unlogged) {
-        if let Err(broken) = self.append(Sealed::new(entry), unlogged) {
+    fn expect(&mut self, before: Option<SharedItem>, entry: Entry, unlogged: Unlogged) {
+        if let Err(broken) = self.append_after(before, Sealed::new(entry), unlogged) {
             panic!("decide wrote an entry that its own projection refuses: {broken}");
         }
     }
 
     /// Puts an entry in: what it makes of its item, its execution, its name, its lane and its records.
     pub fn append(&mut self, entry: Sealed, unlogged: Unlogged) -> Result<(), Broken> {
-        let before = self.item(entry.item).cloned();
-        let mut projection = project(before.as_ref(), &entry, &self.world.tables)?;
+        self.append_after(self.shared(entry.item).cloned(), entry, unlogged)
+    }
+
+    fn append_after(
+        &mut self,
+        before: Option<SharedItem>,
+        entry: Sealed,
+        unlogged: Unlogged,
+    ) -> Result<(), Broken> {
+        let mut projection = project(before.as_deref(), &entry, &self.world.tables)?;
         if let (Some(expires), Some(lease)) = (unlogged.expires, &mut projection.item.lease) {
             lease.expires = expires;
         }
-        let item = projection.item;
-        let body = |hash| unlogged.bodies.iter().find(|body| body.hash() == hash).cloned();
-        self.changes.push(match before.as_ref() {
+        let item = Arc::new(projection.item);
+        let body =
+            |hash| unlogged.body.iter().chain(&unlogged.bodies).find(|body| body.hash() == hash).cloned();
+        self.changes.push(match &before {
             None => Change::Insert { item: item.clone(), payload: body(item.payload) },
             Some(before) => {
                 let output = item.output.filter(|_| before.output.is_none()).and_then(body);
                 Change::Update { was: before.version, item: item.clone(), output }
             }
         });
-        if let Some(execution) = projection.execution {
+        if let Some(execution) = projection.execution.map(Arc::new) {
             self.changes.push(Change::Execution(execution.clone()));
             self.executions.insert(execution.id, execution);
         }
         if let Some((key, lane)) = self.lane_of(&item) {
-            let after = lane.after(before.as_ref(), &item);
+            let after = lane.after(before.as_deref(), &item);
             if after != lane {
                 self.changes.push(Change::Lane(key.clone(), after));
                 self.lanes.insert(key, after);
@@ -262,12 +279,12 @@ impl<'w> Draft<'w> {
 
     /// The answer to whatever has just been written about an item.
     pub fn done(&self, id: ItemId) -> Answer {
-        Answer::Done(Box::new(self.item(id).expect("it was just written").clone()))
+        Answer::Done(self.shared(id).expect("it was just written").clone())
     }
 
     /// The answer to whatever has just happened to an execution.
     pub fn ran(&self, id: ExecutionId) -> Answer {
-        Answer::Ran(Box::new(self.execution(id).expect("an execution is kept, live or ended")))
+        Answer::Ran(self.execution(id).expect("an execution is kept, live or ended"))
     }
 
     /// Moves a lease's heartbeat and expiry: the one write without an entry.

@@ -1,6 +1,7 @@
 //! Effects: what a row writes beside its own move. All of it is prepared before the entry is written, because the
 //! entry names it, and performed after; any refusal drops the whole decision.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
@@ -79,8 +80,8 @@ impl Prepared {
 
     /// Answers what may be written beside the moves: what the row lists, and what a moved row lists too (the gate that
     /// sends a ticket back may create its next event).
-    fn add_moves(&mut self, draft: &Draft, wanted: &Wanted) -> Result<Vec<Effect>, Answer> {
-        let mut listed = wanted.row.effects.clone();
+    fn add_moves<'a>(&mut self, draft: &Draft, wanted: &Wanted<'a>) -> Result<Cow<'a, [Effect]>, Answer> {
+        let mut listed = Cow::Borrowed(&*wanted.row.effects);
         for step in &wanted.effects.moves {
             let target = target(draft, wanted.item, step.item)?;
             let event = Event::Plain(step.event.clone());
@@ -93,7 +94,7 @@ impl Prepared {
                     Standing::LeftOut => continue,
                 };
             let case = Case { reason: step.reason.as_deref(), ..Case::of(&acting) };
-            listed.extend(choose(draft, target, &event, &case)?.row.effects.iter().cloned());
+            listed.to_mut().extend(choose(draft, target, &event, &case)?.row.effects.iter().cloned());
             self.moves.push((step.clone(), acting));
         }
         Ok(listed)
@@ -193,6 +194,9 @@ impl Prepared {
 
     /// Writes the other items' entries and the messages. The entry of `item` itself has been written.
     pub fn perform(self, draft: &mut Draft, item: ItemId, committer: &Actor) -> Result<(), Answer> {
+        if self.moves.is_empty() && self.creates.is_empty() && self.messages.is_empty() {
+            return Ok(());
+        }
         let store = draft.item(item).expect("it was just written").store.clone();
         draft.send(item, &self.messages);
         let outer = draft.cause.replace(Cause { actor: committer.clone(), item });

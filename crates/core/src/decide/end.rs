@@ -68,7 +68,7 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
     };
     let line = Line { action: event, shown: row.alias.clone(), actor, fence: item.fence, state, facts };
     let bodies = effects.bodies();
-    draft.write(item.id, line, Unlogged { expires: None, bodies });
+    draft.write(item.id, line, Unlogged { bodies, ..Unlogged::default() });
     effects.perform(draft, item.id, actor)
 }
 
@@ -91,7 +91,7 @@ pub(super) fn why(event: &Event) -> &'static str {
 /// Ends what time has ended, so that a take-over finds the item as it should be. Where that is not possible without
 /// effects (they come with the engine's sweep) nothing happens, and the take-over finds it held.
 pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
-    let Some(item) = draft.item(id).cloned() else { return };
+    let Some(item) = draft.shared(id).cloned() else { return };
     let Some(event) = item.due(draft.now()).filter(|event| *event != Event::Finish) else { return };
     let system = system();
     let ending = Ending {

@@ -1,6 +1,5 @@
 //! erase: the bodies of an ended item are deleted. Its history stays and still verifies, because it holds hashes only.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -31,7 +30,7 @@ impl Erase {
         }
         check_reason(self.reason.as_deref())?;
         if item.erased {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         // What rests in a failed state may be tried again, and then its payload is needed.
         if !item.table.is_final(item.state) {

@@ -1,6 +1,5 @@
 //! fail: the worker says that this attempt did not work.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
@@ -35,7 +34,7 @@ impl Fail {
         if let Some(execution) = own(draft, request, self.execution)
             && end::ended_by(&execution, &Event::Fail)
         {
-            return Ok(Answer::Ran(Box::new(execution)));
+            return Ok(Answer::Ran(execution));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;

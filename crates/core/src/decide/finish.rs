@@ -13,7 +13,6 @@ use crate::id::ExecutionId;
 use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::request::Request;
-use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finish {
@@ -27,7 +26,7 @@ impl Finish {
         let execution = own(draft, request, self.execution);
         match execution.as_ref().map(|execution| execution.status()) {
             Some(Status::Done) => {
-                return Ok(Answer::Ran(Box::new(execution.expect("it was just looked at"))));
+                return Ok(Answer::Ran(execution.expect("it was just looked at")));
             }
             // Nothing but finishing can happen to it now, so there is no lease left to lose.
             Some(Status::Committed) => {}

@@ -1,6 +1,5 @@
 //! link: references to other items, added and removed while the item has not ended. Moves nothing.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -49,7 +48,7 @@ impl Relink {
         let remove: Vec<Link> =
             self.remove.iter().filter(|link| item.links.contains(link)).cloned().collect();
         if add.is_empty() && remove.is_empty() {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         if item.phase().is_ended() {
             let detail = format!("{} has ended; its links stay as they are", item.state_name());

@@ -1,6 +1,5 @@
 //! note: records appended to an item outside a lease: an attestation, a newer proof, a plan. Moves nothing.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
@@ -30,7 +29,7 @@ impl Note {
         }
         let records = new_records(draft, item.id, &self.records)?;
         if records.is_empty() {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         let facts = Facts::Note(Noted { folded: None, records: marks(&records) });
         draft.annotate(item.id, &request.actor, Event::Note, facts, bodies(&records));

@@ -1,7 +1,6 @@
 //! A plain move: an event that only the table knows (`enqueue`, `approve`, `block`). Out of an active state it aborts
 //! the execution.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -61,10 +60,10 @@ impl Move {
         let about: [&dyn Debug; 4] = [&self.item, &self.expected_version, &self.reason, &self.run_at];
         let digest = digest(request, &event, &about, &self.effects);
         if item.request == Some(digest) {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
-            return Err(Answer::Stale { found: Box::new(item) });
+            return Err(Answer::Stale { found: item });
         }
         let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
         let case = Case {
@@ -78,7 +77,7 @@ impl Move {
         let chosen = choose(draft, &item, &event, &case)?;
         let row = chosen.row;
         if row.is_no_op() {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         }
         let actor = &request.actor;
         let wanted = Wanted { item: &item, row, actor, effects: &self.effects, rule: Rule::MustBeListed };
@@ -122,14 +121,14 @@ pub(super) fn step(
         state,
         facts: Facts::Move(facts),
     };
-    draft.write(item.id, line, Unlogged { expires: None, bodies });
+    draft.write(item.id, line, Unlogged { bodies, ..Unlogged::default() });
     Ok(())
 }
 
 /// A move that another item's commit or move makes. What the row writes by itself is written here too.
 pub(super) fn by_effect(draft: &mut Draft, actor: &Actor, effect: EffectMove) -> Result<(), Answer> {
     let item =
-        draft.item(effect.item).expect("the target of an effect was found when it was prepared").clone();
+        draft.shared(effect.item).expect("the target of an effect was found when it was prepared").clone();
     let case = Case { reason: effect.reason.as_deref(), ..Case::of(actor) };
     let chosen = choose(draft, &item, &Event::Plain(effect.event), &case)?;
     if chosen.row.is_no_op() {

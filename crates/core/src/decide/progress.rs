@@ -1,6 +1,5 @@
 //! progress: records that an execution appends while it runs. Kept when it is aborted, never output.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -48,7 +47,7 @@ impl Progress {
         if records.is_empty() {
             return match self.records.is_empty() {
                 true => Err(Answer::Invalid(Problem::invalid("progress without records"))),
-                false => Ok(Answer::Same(Box::new(item))),
+                false => Ok(Answer::Same(item)),
             };
         }
         let opened = item.open_steps.len().saturating_add(self.opens.len());

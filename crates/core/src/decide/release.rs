@@ -1,6 +1,5 @@
 //! release: the holder gives the item back. Costs no attempt.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -34,7 +33,7 @@ impl Release {
         if let Some(execution) = own(draft, request, self.execution)
             && end::ended_by(&execution, &Event::Release)
         {
-            return Ok(Answer::Ran(Box::new(execution)));
+            return Ok(Answer::Ran(execution));
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;

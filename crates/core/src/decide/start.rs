@@ -1,5 +1,6 @@
 //! start: the worker begins. LEASED → IN_PROGRESS; moves no item.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
@@ -12,7 +13,6 @@ use crate::execution::{self, Status, Step};
 use crate::id::ExecutionId;
 use crate::lifecycle::event::Event;
 use crate::request::Request;
-use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
@@ -24,10 +24,10 @@ impl Start {
         let item = find(draft, request, self.execution.item)?;
         judge_role(&item.table, &Event::Lease, &request.actor)?;
         if let Some(execution) = draft.execution(self.execution)
-            && execution.owner == request.actor.owner()
+            && request.actor.is(&execution.owner)
             && execution.started_at.is_some()
         {
-            return Ok(Answer::Ran(Box::new(execution.as_started())));
+            return Ok(Answer::Ran(Arc::new(execution.as_started())));
         }
         super::commit::lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;

@@ -16,7 +16,6 @@ use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::request::{Effects, Request};
 use crate::time::Time;
-use alloc::boxed::Box;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sweep {
@@ -45,7 +44,7 @@ impl Sweep {
             return Err(Answer::Forbidden { event: Event::Expire, roles: Roles::NONE.with(Role::System) });
         }
         let Some((event, reason)) = self.due_event(draft, &item) else {
-            return Ok(Answer::Same(Box::new(item)));
+            return Ok(Answer::Same(item));
         };
         if event == Event::Finish {
             finish(draft, &item, &request.actor)?;

@@ -13,7 +13,7 @@ use crate::code::{Code, Problem};
 use crate::entry::{Facts, Grant};
 use crate::execution::{Lease, Status};
 use crate::id::{ExecutionId, ItemId};
-use crate::item::{Item, Slot};
+use crate::item::{Item, SharedItem, Slot};
 use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
@@ -67,7 +67,7 @@ impl Take {
                 draft.item(item.id).is_none_or(|item| item.lease.is_none() || item.committed.is_some());
             return if left { self.grant(draft, request) } else { Err(held_by_another(&item, lease)) };
         }
-        let same_owner = lease.owner == request.actor.owner();
+        let same_owner = request.actor.is(&lease.owner);
         if same_owner && self.terms.request.is_some() && lease.request == self.terms.request {
             return Ok(Answer::Leased(alloc::vec![granted(&item)]));
         }
@@ -94,7 +94,7 @@ fn held_by_another(item: &Item, lease: &Lease) -> Answer {
 
 /// Leases an item to the actor, or says why not. Writes nothing unless it succeeds.
 pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms) -> Result<Granted, Answer> {
-    let item = draft.item(id).expect("a lease is asked for an item that was found").clone();
+    let item = draft.shared(id).expect("a lease is asked for an item that was found").clone();
     let lease = terms.length(&item.table.settings)?;
     lost_to_another(draft, &item, ExecutionId { item: id, fence: item.fence.next() })?;
     if item.slot(draft.now()) == Slot::Scheduled {
@@ -113,11 +113,11 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
     };
     let expires = draft.now().max(item.updated).after(lease);
     draft.write(id, line, Unlogged { expires: Some(expires), ..Unlogged::default() });
-    let item = draft.item(id).expect("what was written is in the draft");
+    let item = draft.shared(id).expect("what was written is in the draft");
     assert!(item.phase() == Phase::Active && item.lease.is_some(), "a granted lease is held");
     Ok(granted(item))
 }
 
-pub(super) fn granted(item: &Item) -> Granted {
+pub(super) fn granted(item: &SharedItem) -> Granted {
     Granted { execution: item.execution_id(), item: item.clone() }
 }

@@ -72,6 +72,29 @@ impl Event {
         }
     }
 
+    /// A number for each of the kernel's own; all plain events have the last one.
+    pub(super) fn ordinal(&self) -> u8 {
+        match self {
+            Event::Create => 0,
+            Event::Lease => 1,
+            Event::Commit => 2,
+            Event::Finish => 3,
+            Event::Fail => 4,
+            Event::Expire => 5,
+            Event::Release => 6,
+            Event::TimeOut => 7,
+            Event::Orphan => 8,
+            Event::Cancel => 9,
+            Event::Start => 10,
+            Event::Renew => 11,
+            Event::Progress => 12,
+            Event::Note => 13,
+            Event::Link => 14,
+            Event::Erase => 15,
+            Event::Plain(_) => 16,
+        }
+    }
+
     /// Ends an execution without its commit.
     pub fn aborts(&self) -> bool {
         match self {

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
+use serde::Serialize;
 use tenure_core::actor::Actor;
 use tenure_core::entry::*;
 use tenure_core::hash::Hash;
@@ -10,7 +11,7 @@ use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Link;
 use tenure_core::lifecycle::event::Event;
 use tenure_core::time::Time;
-use tenure_core::word::{Key, Label};
+use tenure_core::word::{Key, Label, Store};
 
 fn hash() -> impl Strategy<Value = Hash> {
     any::<[u8; 32]>().prop_map(Hash)
@@ -120,7 +121,60 @@ fn entry() -> impl Strategy<Value = Entry> {
     )
 }
 
+/// The same line, as a general serializer writes it.
+#[derive(Serialize)]
+struct Line<'a> {
+    action: &'a Event,
+    actor: &'a Actor,
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    shown: &'a Option<Label>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: &'a Option<Cause>,
+    claim_version: Fence,
+    event_id: ItemId,
+    item: ItemId,
+    occurred_at: Time,
+    payload: &'a Facts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: &'a Option<Hash>,
+    state: &'a Label,
+    store: &'a Store,
+    version: u64,
+}
+
+fn serialized(entry: &Entry) -> String {
+    let line = Line {
+        action: &entry.action,
+        actor: &entry.actor,
+        shown: &entry.shown,
+        cause: &entry.cause,
+        claim_version: entry.fence,
+        event_id: entry.event_id(),
+        item: entry.item,
+        occurred_at: entry.at,
+        payload: &entry.facts,
+        previous: &entry.previous,
+        state: &entry.state,
+        store: &entry.store,
+        version: entry.version,
+    };
+    serde_json::to_string(&line).unwrap()
+}
+
 proptest! {
+    // covers: K-40
+    #[test]
+    fn a_random_entry_is_what_a_general_serializer_makes_of_it(entry in entry()) {
+        prop_assert_eq!(String::from_utf8(entry.canonical()).unwrap(), serialized(&entry));
+    }
+
+    // covers: K-40
+    #[test]
+    fn a_birth_is_known_by_what_a_general_serializer_makes_of_it(birth in birth()) {
+        let request = Birth { lifecycle: Hash::ZERO, ..birth.clone() };
+        prop_assert_eq!(birth.digest(), Hash::of(&serde_json::to_vec(&request).unwrap()));
+    }
+
     // covers: K-40
     #[test]
     fn a_random_entry_is_what_a_canonicalizer_makes_of_it(entry in entry()) {

@@ -139,7 +139,7 @@ impl Bench {
         let now = self.world.now;
         let ready =
             |item: &&Item| &*item.table.kind == kind && item.slot(now) == tenure_core::item::Slot::Ready;
-        let mut items: Vec<&Item> = self.world.items.values().filter(ready).collect();
+        let mut items: Vec<&Item> = self.world.items.values().map(|item| &**item).filter(ready).collect();
         items.sort_by_key(|item| (item.rank(), item.id));
         self.world.offers = items.into_iter().map(|item| item.id).collect();
     }
@@ -224,7 +224,7 @@ impl Bench {
 
     pub fn created(&mut self, actor: &str, create: Create) -> Item {
         match self.ask(actor, Command::Create(create)) {
-            Answer::Created(item) => *item,
+            Answer::Created(item) => Item::clone(&item),
             other => panic!("not created: {other:?}"),
         }
     }
@@ -270,7 +270,7 @@ impl Bench {
     /// An execution, live or ended.
     pub fn execution(&self, id: ExecutionId) -> Execution {
         let live = self.item(id.item).live_execution().filter(|live| live.id == id);
-        live.unwrap_or_else(|| self.world.executions[&id].clone())
+        live.unwrap_or_else(|| Execution::clone(&self.world.executions[&id]))
     }
 
     /// Everything that is written, for "nothing changed".

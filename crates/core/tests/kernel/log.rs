@@ -199,7 +199,7 @@ fn a_replayed_world_has_the_same_states_versions_fences_records_and_hashes() {
         let world = replayed(&bench, &entries);
         assert_eq!(world.items.len(), bench.world.items.len());
         for (id, item) in &bench.world.items {
-            assert_eq!(world.items[id], item.as_logged(), "state, version, fence, head and all");
+            assert_eq!(*world.items[id], item.as_logged(), "state, version, fence, head and all");
         }
         assert_eq!(world.lanes, bench.world.lanes);
         assert_eq!(world.names, bench.world.names, "idempotency survives");

@@ -98,7 +98,7 @@ pub(super) fn load_hanging(
             continue;
         }
         if let Some(execution) = execution_of(parts.context.connection, id, parts.context.memo)? {
-            world.executions.insert(id, execution);
+            world.executions.insert(id, execution.into());
         }
     }
     Ok(())
@@ -152,7 +152,7 @@ pub(super) fn enter(parts: &mut Parts<'_>, world: &mut World, mut found: FoundIt
     let FoundItem { item, rowid, segment, .. } = found;
     // What was known first is what stood there before this transaction.
     parts.scratch.known.entry(id).or_insert(Known { rowid, segment, version: item.version });
-    world.items.entry(id).or_insert(item);
+    world.items.entry(id).or_insert_with(|| item.into());
     if let Some(payload) = payload {
         world.payloads.entry(id).or_insert(payload);
     }

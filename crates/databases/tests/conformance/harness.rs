@@ -20,10 +20,11 @@ use tenure_core::request::{Command, Create, Request, Take, Terms};
 use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tenure_databases::batch::{self, Reply};
-use tenure_databases::{Database, Overdue, PAGE_MAX, Query, Whole, memory, sqlite};
+use tenure_databases::{Database, Overdue, PAGE_MAX, Query, Whole, memory, postgres, sqlite};
 use tokio::task::JoinSet;
 
 use crate::requests::*;
+use crate::schema;
 
 /// One sort of database.
 pub trait Harness: Sized + Send + Sync + 'static {
@@ -79,6 +80,30 @@ impl Harness for Sqlite {
     async fn close(self) {}
 }
 
+/// A schema of its own on the server that `TENURE_TEST_POSTGRES` names, dropped in the end.
+pub struct Postgres(postgres::Postgres, String);
+
+impl Harness for Postgres {
+    type Database = postgres::Postgres;
+
+    async fn open(clock: Clock) -> Postgres {
+        let schema = schema::fresh();
+        let url = schema::url(&schema);
+        let tables = shipped::tables();
+        let options = postgres::Options { tables, clock: Some(Arc::new(move || clock.now())) };
+        Postgres(postgres::Postgres::connect(&url, options).await.expect("the database opens"), schema)
+    }
+
+    fn database(&self) -> &postgres::Postgres {
+        &self.0
+    }
+
+    async fn close(self) {
+        drop(self.0);
+        schema::drop(&self.1).await;
+    }
+}
+
 /// A clock that stands still until it is moved. Its clones move with it.
 #[derive(Clone, Debug)]
 pub struct Clock(Arc<AtomicI64>);
@@ -99,7 +124,11 @@ impl Clock {
 
 /// Runs one check on a fresh database.
 pub fn check<H: Harness>(test: impl AsyncFnOnce(&Bench<H>)) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         let bench = Bench::<H>::open(Clock::new()).await;
         test(&bench).await;
@@ -253,6 +282,7 @@ impl<H: Harness> Bench<H> {
 
     /// The whole log, with positions.
     pub async fn log(&self) -> Vec<(u64, Sealed)> {
+        while self.database().sequence(PAGE_MAX).await.unwrap() > 0 {}
         let mut log: Vec<(u64, Sealed)> = Vec::new();
         loop {
             let after = log.last().map_or(0, |(position, _)| *position);

@@ -14,12 +14,14 @@ mod properties;
 mod random;
 mod reading;
 mod requests;
+mod schema;
 mod sweeping;
 
 macro_rules! conformance {
     ($($checks:tt)*) => {
         mod memory { each!(crate::harness::Memory; $($checks)*); }
         mod sqlite { each!(crate::harness::Sqlite; $($checks)*); }
+        mod postgres { each!(crate::harness::Postgres; $($checks)*); }
     };
 }
 

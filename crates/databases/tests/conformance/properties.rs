@@ -10,12 +10,13 @@ use proptest::test_runner::{Config, TestRunner};
 use tenure_core::decide::decide;
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
+use tenure_core::item::Item;
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
-use crate::harness::{Bench, Clock, Harness, Memory, Sqlite};
+use crate::harness::{Bench, Clock, Harness, Memory, Postgres, Sqlite};
 use crate::random::Scene;
 
 /// How far the clock goes before a request: mostly not at all, sometimes past a lease, a window or a session.
@@ -32,7 +33,7 @@ fn span(number: usize) -> Duration {
 /// Runs a property over random input. A failure is shrunk and its seed is kept beside this file.
 fn holds<T: Debug>(cases: u32, input: impl Strategy<Value = T>, property: impl AsyncFn(T)) {
     let config = Config { cases, max_shrink_iters: 4_000, ..Config::with_source_file(file!()) };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let outcome = TestRunner::new(config).run(&input, |input| {
         runtime.block_on(property(input));
         Ok(())
@@ -51,7 +52,7 @@ async fn loaded_is_enough<H: Harness>(steps: Vec<(Duration, u64)>) {
     for (number, (wait, seed)) in (1..).zip(steps) {
         bench.wait(wait);
         full.now = bench.clock.now();
-        let items: Vec<_> = full.items.values().cloned().collect();
+        let items: Vec<_> = full.items.values().map(|item| Item::clone(item)).collect();
         let request = Scene { tables: &tables, items: &items, now: full.now }.request(seed);
         let mut tx = bench.database().begin(BatchId(number)).await.unwrap();
         let mut need = Need::default();
@@ -101,7 +102,8 @@ fn is_part_of(loaded: &World, full: &World) {
 
 /// What is read back is what was written.
 async fn same_as<H: Harness>(bench: &Bench<H>, full: &World) {
-    assert_eq!(bench.items().await, full.items.values().cloned().collect::<Vec<_>>());
+    let items: Vec<_> = full.items.values().map(|item| Item::clone(item)).collect();
+    assert_eq!(bench.items().await, items);
     for item in full.items.values() {
         let whole = bench.database().whole(&item.store, item.id).await.unwrap().expect("it is there");
         assert_eq!(whole.payload.as_ref(), full.payloads.get(&item.id));
@@ -176,6 +178,11 @@ fn what_is_loaded_is_enough_on_sqlite() {
     holds(60, steps(), loaded_is_enough::<Sqlite>);
 }
 
+#[test]
+fn what_is_loaded_is_enough_on_postgres() {
+    holds(10, steps(), loaded_is_enough::<Postgres>);
+}
+
 // covers: K-02
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_sqlite() {
@@ -187,6 +194,12 @@ fn a_batch_is_its_requests_one_by_one_on_sqlite() {
 #[test]
 fn sqlite_does_what_memory_does() {
     holds(60, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
+}
+
+// covers: K-02
+#[test]
+fn a_batch_on_postgres_is_its_requests_one_by_one_on_memory() {
+    holds(10, batches(), a_batch_is_its_requests::<Postgres, Memory>);
 }
 
 /// The dice are good enough: every command happens, and not only its refusal.

@@ -1,6 +1,7 @@
 //! What can be asked of an item, and the asking.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::actor::{Actor, Role, Roles};
@@ -150,10 +151,16 @@ pub struct Scene {
 impl Scene {
     pub fn new(mut world: World) -> Scene {
         let is_session = |item: &&Item| &*item.table.kind == "session" && item.payload.0 == [0; 32];
-        let session = world.items.values().find(is_session).map(|item| item.id);
-        let item = world.items.values().find(|item| !is_session(item)).expect("a world has its item").clone();
+        let session = world.items.values().map(|item| &**item).find(is_session).map(|item| item.id);
+        let item = world
+            .items
+            .values()
+            .map(|item| &**item)
+            .find(|item| !is_session(item))
+            .expect("a world has its item")
+            .clone();
         let other = Item { id: ItemId(7), ..item.clone() };
-        world.items.insert(other.id, other);
+        world.items.insert(other.id, other.into());
         Scene { store: item.store.clone(), item: item.id, other: ItemId(7), session, world }
     }
 
@@ -267,7 +274,7 @@ impl Scene {
             Asked::Erase => Some(Command::Erase(Erase { item, reason })),
             Asked::Last(asked) => {
                 let command = self.command(world, asked);
-                world.items.get_mut(&item)?.attempts = Some(1);
+                Arc::make_mut(world.items.get_mut(&item)?).attempts = Some(1);
                 command
             }
         }
@@ -275,7 +282,7 @@ impl Scene {
 
     /// A sweep at the moment when the lease, or the window, has just ended. None where no window is set.
     fn sweep(&self, world: &mut World, asked: &Asked) -> Option<Command> {
-        let item = world.items.get_mut(&self.item)?;
+        let item = Arc::make_mut(world.items.get_mut(&self.item)?);
         let mut due = Due::Time;
         if let Some(lease) = &mut item.lease {
             match asked {

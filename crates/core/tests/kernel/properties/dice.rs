@@ -169,7 +169,7 @@ impl<'n> Dice<'n> {
     /// An item: mostly one of which this verb can be asked, now and then one that is not there.
     fn item(&mut self, world: &World, verb: usize) -> Option<Item> {
         let of_phase = |fits: fn(Phase) -> bool| -> Vec<&Item> {
-            world.items.values().filter(|item| fits(item.phase())).collect()
+            world.items.values().map(|item| &**item).filter(|item| fits(item.phase())).collect()
         };
         let fitting = match verb {
             12..30 => of_phase(|phase| phase == Phase::Ready),
@@ -205,7 +205,8 @@ impl<'n> Dice<'n> {
 
     fn terms(&mut self, world: &World) -> Terms {
         let is_session = |item: &&Item| &*item.table.kind == "session" && item.phase() == Phase::Active;
-        let sessions: Vec<ItemId> = world.items.values().filter(is_session).map(|item| item.id).collect();
+        let sessions: Vec<ItemId> =
+            world.items.values().map(|item| &**item).filter(is_session).map(|item| item.id).collect();
         Terms {
             lease: self.percent(10).then(|| Duration::from_secs(20)),
             start: self.percent(40),
@@ -264,7 +265,7 @@ impl<'n> Dice<'n> {
         let kinds = vec![item.table.kind.clone()];
         let now = world.now;
         let ready = |item: &&Item| item.slot(now) == tenure_core::item::Slot::Ready;
-        let mut offers: Vec<&Item> = world.items.values().filter(ready).collect();
+        let mut offers: Vec<&Item> = world.items.values().map(|item| &**item).filter(ready).collect();
         offers.sort_by_key(|item| (item.rank(), item.id));
         world.offers = offers.into_iter().map(|item| item.id).collect();
         (Command::Acquire(Acquire { kinds, max: 1 + self.of(2), terms }), right)
@@ -381,7 +382,7 @@ impl<'n> Dice<'n> {
 /// Items under a lease that has not run out.
 fn live(world: &World) -> Vec<&Item> {
     let is_live = |item: &&Item| item.lease.as_ref().is_some_and(|lease| lease.is_live(world.now));
-    world.items.values().filter(is_live).collect()
+    world.items.values().map(|item| &**item).filter(is_live).collect()
 }
 
 /// Whoever holds the item, as a worker.

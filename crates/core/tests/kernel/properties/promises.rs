@@ -146,7 +146,7 @@ pub fn of_a_log(log: &[Entry], world: &World) {
         let twice = replay(&again, entry).expect("an entry that is there is known");
         assert!(twice.is_empty(), "the same entry again is a no-op");
     }
-    let logged = |world: &World| -> Vec<Item> { world.items.values().map(Item::as_logged).collect() };
+    let logged = |world: &World| -> Vec<Item> { world.items.values().map(|item| item.as_logged()).collect() };
     assert_eq!(logged(&again), logged(world));
     assert_eq!(executions(&again), executions(world));
     assert_eq!(records(&again), records(world));

@@ -1,0 +1,196 @@
+//! PostgreSQL: many processes on one database, each batch a transaction of its own.
+//!
+//! ```text
+//! postgres://user@host/database?schema=tenure&connections=4&pooler=1
+//! ```
+//!
+//! READ COMMITTED with explicit row locks; a transaction waits for names, then lanes, then items, each in order, and for
+//! nothing else but the first row of a name or a key. Everything is set-based and goes by primary key. The schema repeats
+//! what the kernel promises, for whoever comes with psql. Nothing here decides anything.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `url`, `pool`, `fault`, `value` | addresses, connections, errors, binary values |
+//! | `migrate`, `catalog` | the schema; queues and lifecycles, which rows name by number |
+//! | `tx` | how a transaction begins and ends |
+//! | `load`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
+//! | `hints`, `laneless` | what this process remembers, and could forget |
+//! | `read`, `log` | reading outside a transaction; the log's order |
+
+mod catalog;
+mod claim;
+mod fault;
+mod hints;
+mod inbox;
+mod laneless;
+mod lanes;
+mod load;
+mod log;
+pub mod migrate;
+mod pool;
+mod read;
+mod tx;
+mod url;
+mod value;
+mod write;
+
+use std::sync::Arc;
+
+use tenure_core::entry::Sealed;
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::lifecycle::parse::parse;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::word::Store;
+
+use crate::memory::Clock;
+use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+use catalog::{Adding, Catalog};
+use hints::Hints;
+use laneless::Laneless;
+use pool::Pool;
+pub use tx::PostgresTx;
+use url::Address;
+
+/// What a database is opened with.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Lifecycles that are added if their kind has none. One that is in force stays so: [`Database::add_table`] replaces
+    /// it.
+    pub tables: Tables,
+    /// Tests bring their own time. Otherwise it is the server's.
+    pub clock: Option<Clock>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}
+
+/// Why a database could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpenError {
+    /// The URL is no address.
+    Address(String),
+    /// The schema has something that this program does not know.
+    Newer(String),
+    Database(Error),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::Address(why) => write!(f, "not an address of a PostgreSQL database: {why}"),
+            OpenError::Newer(what) => {
+                write!(
+                    f,
+                    "the schema was made by a newer Tenure ({what} is not known here); upgrade this one"
+                )
+            }
+            OpenError::Database(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+pub struct Postgres {
+    pool: Pool,
+    catalog: Catalog,
+    hints: Hints,
+    laneless: Laneless,
+    clock: Option<Clock>,
+    schema: Arc<str>,
+}
+
+impl std::fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Postgres").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl Postgres {
+    /// Opens a database and brings its schema up to date.
+    pub async fn connect(url: &str, options: Options) -> Result<Postgres, OpenError> {
+        let address = Address::parse(url)?;
+        let pool = Pool::new(&address, address.connections);
+        let lent = pool.lend().await?;
+        migrate::bring_up(&lent, &address).await?;
+        drop(lent);
+        let catalog = Catalog::new(Pool::new(&address, 1));
+        catalog.refresh().await?;
+        for table in options.tables.iter() {
+            if catalog.known().tables.current(&table.kind).is_none() {
+                catalog.add(table, Adding::IfMissing).await?;
+            }
+        }
+        catalog.refresh().await?;
+        Ok(Postgres {
+            pool,
+            catalog,
+            hints: Hints::default(),
+            laneless: Laneless::default(),
+            clock: options.clock,
+            schema: address.schema.into(),
+        })
+    }
+}
+
+impl Database for Postgres {
+    type Tx<'a> = PostgresTx<'a>;
+
+    async fn begin(&self, batch: BatchId) -> Result<PostgresTx<'_>, Error> {
+        Ok(PostgresTx::new(self, self.pool.lend().await?, batch))
+    }
+
+    async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
+        self.settle_batch(batch).await
+    }
+
+    fn tables(&self) -> Arc<Tables> {
+        self.catalog.known().tables.clone()
+    }
+
+    async fn add_table(&self, source: &str) -> Result<(), Error> {
+        let table = parse(source).map_err(|faults| {
+            let faults: Vec<String> =
+                faults.iter().map(|fault| format!("{}: {}", fault.line, fault.what)).collect();
+            Error::Statement(faults.join("\n"))
+        })?;
+        self.catalog.add(&table, Adding::InForce).await?;
+        self.catalog.refresh().await.map(drop)
+    }
+
+    async fn item(&self, store: &Store, id: ItemId) -> Result<Option<Item>, Error> {
+        self.read_item(store, id).await
+    }
+
+    async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
+        self.read_whole(store, id).await
+    }
+
+    async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        self.read_list(query).await
+    }
+
+    async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
+        self.read_history(store, id).await
+    }
+
+    async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
+        self.read_log(after, limit).await
+    }
+
+    async fn sequence(&self, limit: usize) -> Result<usize, Error> {
+        self.place_segments(limit).await
+    }
+
+    async fn head(&self) -> Result<Head, Error> {
+        self.read_head().await
+    }
+
+    async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
+        self.read_due(what, after, limit).await
+    }
+}

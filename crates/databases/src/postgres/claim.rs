@@ -1,0 +1,320 @@
+//! Offering what is ready, in rank order, skipping what others have locked. Never waits.
+//!
+//! Scheduled items whose time has come are promoted first, in bounded steps. Items of an exclusive kind that have a key
+//! stand behind their lane, which knows the oldest of them, so a key with a million of them costs as much as one with
+//! two. Everything else stands in the ready index.
+
+use std::collections::{HashMap, HashSet};
+
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Store};
+use tenure_core::world::{Lane, LaneKey, World};
+use tokio_postgres::Row;
+
+use super::hints::{Hints, Start};
+use super::load::{COLUMNS, Hanging, Held, columns, lane};
+use super::pool::Ask;
+use super::tx::PostgresTx;
+use super::value::{Uuid, id, ids, int, ints, long, owned_texts, texts};
+use crate::{Error, Place};
+
+/// One statement of each size. What is pulled through both limits is what is locked.
+const READY: &str = concat!(
+    "select * from (select ",
+    columns!(),
+    ", i.rank from @.items i where i.queue = $1 and i.slot = 2 and (i.rank, i.id) > ($2, $3) \
+     order by i.rank, i.id limit # for update skip locked) c limit $4"
+);
+const BEHIND_LANES: &str = concat!(
+    "with free as materialized (select l.next_id, l.running, l.open, l.latest from @.lanes l \
+     where l.queue = $1 and l.running is null and l.next_id is not null and (l.next_rank, l.next_id) > ($2, $3) \
+     order by l.next_rank, l.next_id limit # for update skip locked) select ",
+    columns!(),
+    ", f.running, f.open, f.latest from (select * from free limit $4) f join @.items i on i.id = f.next_id \
+     where i.slot = 4 order by i.rank, i.id for update of i skip locked"
+);
+const ANY_DUE: &str =
+    "select exists (select from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2)";
+/// Derived columns alone: no version, no entry. An item that goes behind a lane needs that lane, which nobody waits for.
+const PROMOTE: &str = "with due as materialized (select i.id, i.key, i.lifecycle = any($3) as laned \
+        from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2 \
+        order by i.run_at, i.id limit 1000 for update skip locked), \
+    lane as materialized (select l.key from @.lanes l where l.queue = $1 \
+        and l.key in (select d.key from due d where d.laned) order by l.key for update skip locked) \
+    update @.items i set slot = case when d.laned and d.key is not null then 4 else 2 end \
+    from due d where i.id = d.id and (not d.laned or d.key is null or d.key in (select key from lane)) \
+    returning i.rank, case when d.laned then i.key end";
+const LANES_SEEN: &str = "select l.key from @.lanes l where l.queue = $1 and l.key = any($2)";
+const LANES_FREE: &str = "select l.key, l.running, l.open, l.latest from @.lanes l \
+    where l.queue = $1 and l.key = any($2) order by l.key for update skip locked";
+const SET_ASIDE: &str = "update @.items set slot = -1 where id = any($1)";
+const SAY_WHY: &str = "insert into @.quarantine (item, why, at) select u.*, $3 from unnest($1, $2) as u \
+    on conflict do nothing";
+
+/// What was claimed in this transaction, for the hints.
+#[derive(Debug, Default)]
+pub(super) struct Claimed {
+    queues: HashMap<i32, Vec<Place>>,
+    starts: HashMap<i32, Start>,
+    leased: HashSet<ItemId>,
+}
+
+impl Claimed {
+    fn begin(&mut self, queue: i32, start: Start) {
+        self.starts.insert(queue, start);
+        self.queues.insert(queue, Vec::new());
+    }
+
+    /// A claimed item is written in another slot: it is no longer ready.
+    pub fn lease(&mut self, item: ItemId) {
+        if !self.starts.is_empty() {
+            self.leased.insert(item);
+        }
+    }
+
+    /// Committed: the next claim starts at the first that was left, or at the last that was leased.
+    pub fn leased_for_good(&mut self, hints: &Hints) {
+        for (queue, places) in self.queues.drain() {
+            let left = places.iter().find(|place| !self.leased.contains(&place.id));
+            let (Some(start), Some(next)) = (self.starts.get(&queue), left.or(places.last())) else {
+                continue;
+            };
+            hints.forward(queue, *start, next.rank.micros());
+        }
+    }
+
+    /// Not committed, or left: what was claimed is ready still.
+    pub fn give_back(&mut self, hints: &Hints) {
+        for (queue, places) in self.queues.drain() {
+            if let Some(first) = places.first() {
+                hints.back(queue, first.rank.micros());
+            }
+        }
+    }
+}
+
+/// A candidate with what its row holds.
+struct Candidate {
+    item: Item,
+    held: Held,
+    /// Its lane, where it came from one.
+    lane: Option<Lane>,
+}
+
+impl PostgresTx<'_> {
+    pub(super) async fn offer(
+        &mut self,
+        world: &mut World,
+        store: &Store,
+        kind: &Kind,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        if limit == 0 || !self.known.tables.versions().any(|table| table.kind == *kind) {
+            return Ok(Vec::new());
+        }
+        let Some(queue) = self.database.catalog.find(store, kind).await? else { return Ok(Vec::new()) };
+        let from = From { queue, after, limit, behind_lanes: self.known.is_exclusive(kind) };
+        let mut candidates = loop {
+            match self.candidates(&from).await? {
+                Some(candidates) => break candidates,
+                // Some were damaged and are set aside.
+                None => continue,
+            }
+        };
+        assert!(candidates.len() <= limit, "a claim offers at most what was asked for");
+        if self.known.uses_lanes(kind) {
+            self.lock_lanes_of(queue, &mut candidates, world).await?;
+        }
+        let mut hanging = Hanging::default();
+        let mut offered = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            offered.push(candidate.item.id);
+            // What is locked is newest in the world: only this batch changes it.
+            if !self.locked.contains_key(&candidate.item.id) {
+                self.locked.insert(candidate.item.id, candidate.held.segment);
+                hanging.add(&candidate.item, &candidate.held);
+                candidate.held.into_world(candidate.item, world);
+            } else if let Some(item) = world.items.get(&candidate.item.id) {
+                hanging.others.extend(item.links.iter().map(|link| link.to));
+            }
+        }
+        for lane in self.lanes_of(&offered, world) {
+            hanging.others.extend(lane.open.into_iter().chain(lane.latest).chain(lane.running));
+        }
+        self.load_hanging(hanging, world).await?;
+        Ok(offered)
+    }
+
+    /// None: look again.
+    async fn candidates(&mut self, from: &From) -> Result<Option<Vec<Candidate>>, Error> {
+        let rows = if from.behind_lanes { self.both(from).await? } else { self.ready(from).await? };
+        let mut candidates = Vec::with_capacity(rows.len());
+        let mut damaged: Vec<(Uuid, String)> = Vec::new();
+        for (row, lane) in rows {
+            match self.try_read(&row).await? {
+                Ok((item, held)) => candidates.push(Candidate { item, held, lane }),
+                Err(why) => damaged.push((row.get(0), why.to_string())),
+            }
+        }
+        if damaged.is_empty() {
+            candidates.sort_by_key(|candidate| Place::of(&candidate.item));
+            candidates.truncate(from.limit);
+            return Ok(Some(candidates));
+        }
+        let (items, why): (Vec<Uuid>, Vec<String>) = damaged.into_iter().unzip();
+        let now = long(self.now.micros());
+        self.ask(vec![
+            Ask::count(SET_ASIDE, [ids(items.clone())]),
+            Ask::count(SAY_WHY, [ids(items), owned_texts(why), now]),
+        ])
+        .await?;
+        if from.behind_lanes {
+            self.renew_all_lanes(from.queue).await?;
+        }
+        Ok(None)
+    }
+
+    /// The ready index, from where this process knows that it begins.
+    async fn ready(&mut self, from: &From) -> Result<Vec<(Row, Option<Lane>)>, Error> {
+        let (queue, now) = (from.queue, self.now);
+        let start = match from.after {
+            Some(_) => None,
+            None => Some(self.database.hints.start(queue, now)),
+        };
+        let rank = start.map_or(i64::MIN, |start| start.rank);
+        let due = Ask::rows(ANY_DUE, [int(queue), long(now.micros())]);
+        let mut answers = self.ask(vec![due, from.ask(READY, rank)]).await?.into_iter();
+        let is_due = answers.next().and_then(|answer| answer.rows.first().map(|row| row.get(0)));
+        let mut rows = answers.next().unwrap_or_default().rows;
+        let promoted = is_due == Some(true) && self.promote(queue).await? > 0;
+        let again = start.is_some_and(|start| !start.is_beginning()) && rows.len() < from.limit;
+        if promoted || again {
+            rows = self.one(from.ask(READY, i64::MIN)).await?.rows;
+        }
+        if let Some(start) = start {
+            self.claimed.begin(queue, start);
+        }
+        let places = self.claimed.queues.entry(queue).or_default();
+        for row in &rows {
+            let place = Place { rank: Time::from_micros(row.get(COLUMNS)), id: row.get::<_, Uuid>(0).into() };
+            places.push(place);
+        }
+        if let Some(last) = places.last() {
+            self.database.hints.saw(queue, last.rank.micros());
+        }
+        Ok(rows.into_iter().map(|row| (row, None)).collect())
+    }
+
+    /// Behind the lanes and, for items without a key, in the ready index.
+    async fn both(&mut self, from: &From) -> Result<Vec<(Row, Option<Lane>)>, Error> {
+        let due = Ask::rows(ANY_DUE, [int(from.queue), long(self.now.micros())]);
+        let due = self.one(due).await?.rows.first().is_some_and(|row| row.get(0));
+        if due {
+            self.promote(from.queue).await?;
+        }
+        let asks = vec![from.ask(BEHIND_LANES, i64::MIN), from.ask(READY, i64::MIN)];
+        let mut answers = self.ask(asks).await?.into_iter();
+        let laned = answers.next().unwrap_or_default().rows.into_iter().map(|row| {
+            let lane = lane(&row, COLUMNS);
+            (row, Some(lane))
+        });
+        let free = answers.next().unwrap_or_default().rows.into_iter().map(|row| (row, None));
+        Ok(laned.chain(free).collect())
+    }
+
+    async fn promote(&mut self, queue: i32) -> Result<usize, Error> {
+        let exclusive = self.known.exclusive.clone();
+        let params = [int(queue), long(self.now.micros()), ints(exclusive)];
+        let promoted = self.one(Ask::rows(PROMOTE, params)).await?;
+        let mut keys: Vec<String> = Vec::new();
+        for row in &promoted.rows {
+            self.ready_at(queue, row.get(0));
+            keys.extend(row.get::<_, Option<String>>(1));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        if !keys.is_empty() {
+            self.renew_lanes(queue, keys).await?;
+        }
+        Ok(promoted.rows.len())
+    }
+
+    /// An item of this rank was made ready here.
+    pub(super) fn ready_at(&mut self, queue: i32, rank: i64) {
+        let lowest = self.readied.entry(queue).or_insert(rank);
+        *lowest = rank.min(*lowest);
+        self.database.hints.back(queue, rank);
+    }
+
+    /// Locks the lanes of candidates. One whose lane somebody else has is not offered.
+    async fn lock_lanes_of(
+        &mut self,
+        queue: i32,
+        candidates: &mut Vec<Candidate>,
+        world: &mut World,
+    ) -> Result<(), Error> {
+        let mut missing: Vec<LaneKey> = Vec::new();
+        for candidate in candidates.iter() {
+            let Some(key) = lane_of(&candidate.item).filter(|key| !self.lanes.contains_key(key)) else {
+                continue;
+            };
+            match candidate.lane {
+                Some(lane) => self.know_lane(key, lane, world),
+                None => missing.push(key),
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<&str> = missing.iter().map(|key| &*key.key).collect();
+        let answers = self
+            .ask(vec![
+                Ask::rows(LANES_SEEN, [int(queue), texts(keys.clone())]),
+                Ask::rows(LANES_FREE, [int(queue), texts(keys)]),
+            ])
+            .await?;
+        let [seen, free] = &answers[..] else { return Ok(()) };
+        let mut busy: HashSet<&str> = seen.rows.iter().map(|row| row.get(0)).collect();
+        for row in &free.rows {
+            busy.remove(row.get::<_, &str>(0));
+            let key = self.lane_key(queue, row.get(0)).await?;
+            self.know_lane(key, lane(row, 1), world);
+        }
+        candidates.retain(|candidate| {
+            lane_of(&candidate.item)
+                .is_none_or(|key| self.lanes.contains_key(&key) || !busy.contains(&*key.key))
+        });
+        Ok(())
+    }
+
+    fn lanes_of(&self, items: &[ItemId], world: &World) -> Vec<Lane> {
+        let items = items.iter().filter_map(|id| world.items.get(id));
+        items.filter_map(|item| lane_of(item)).filter_map(|key| world.lanes.get(&key)).copied().collect()
+    }
+}
+
+pub(super) fn lane_of(item: &Item) -> Option<LaneKey> {
+    let key = item.key.clone().filter(|_| item.table.uses_lanes())?;
+    Some(LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key })
+}
+
+/// What a claim asks for.
+struct From {
+    queue: i32,
+    after: Option<Place>,
+    limit: usize,
+    behind_lanes: bool,
+}
+
+impl From {
+    fn ask<'a>(&self, text: &'static str, rank: i64) -> Ask<'a> {
+        let (rank, last) = self.after.map_or((rank, Uuid(0)), |after| (after.rank.micros(), after.id.into()));
+        let limit = long(i64::try_from(self.limit).unwrap_or(i64::MAX));
+        Ask::some_rows(text, self.limit, [int(self.queue), long(rank), id(last), limit])
+    }
+}

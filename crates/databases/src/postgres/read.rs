@@ -1,0 +1,187 @@
+//! Reading: one item, all of an item, lists, and what is due. Plain reads that lock nothing.
+
+use std::sync::Arc;
+
+use tenure_core::id::{Fence, ItemId};
+use tenure_core::item::Item;
+use tenure_core::request::Due;
+use tenure_core::word::Store;
+use tenure_core::world::Message;
+use tokio_postgres::Row;
+
+use super::Postgres;
+use super::catalog::Known;
+use super::load::{self, Held, columns};
+use super::pool::Ask;
+use super::value::{Uuid, id, ints, long, long_or_null};
+use crate::row::bytes::word;
+use crate::row::{Damaged, Memo, unsigned};
+use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
+
+const ITEM: &str = concat!("select ", columns!(), " from @.items i where i.id = $1");
+const EXECUTIONS: &str = "select item, fence, rest from @.executions where item = $1 order by fence";
+const RECORDS: &str = "select id, item, fence, label, name, hash, version, at, body from @.records \
+    where item = $1 order by id";
+const MESSAGES: &str = "select version, ordinal, label, body from @.outbox where item = $1 \
+    order by version, ordinal";
+const BODIES: &str = "select part, body from @.bodies where item = $1";
+/// In the order of ids, which is that of the primary key.
+const LIST: &str = concat!(
+    "select ",
+    columns!(),
+    " from @.items i where i.id > $1 and i.queue = any($2) and ($3::int[] is null or i.lifecycle * 256 + i.state = any($3)) \
+     and ($4::text is null or i.key = $4) order by i.id limit $5"
+);
+/// What is over: a lease, or the window of one that has not committed.
+const OVERDUE: &str = "select i.id, i.queue, i.fence from @.items i where i.slot = 3 and i.id > $1 \
+    and (i.expires <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+    or (i.committed is null \
+        and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
+    order by i.id limit $3";
+const LAPSED: &str = "select i.id, i.queue, i.fence, i.session from @.items i \
+    where i.session is not null and i.id > $1 \
+    and not exists (select from @.items s where s.id = i.session and s.owner is not null) \
+    order by i.id limit $2";
+
+impl Postgres {
+    pub(super) async fn read_item(&self, store: &Store, item: ItemId) -> Result<Option<Item>, Error> {
+        let lent = self.pool.lend().await?;
+        let found = lent.one(Ask::rows(ITEM, [id(item.into())])).await?;
+        let Some(row) = found.rows.first() else { return Ok(None) };
+        let known = self.known_for(std::slice::from_ref(row)).await?;
+        let (item, _) = read(row, &known, &mut Memo::default())?;
+        Ok(Some(item).filter(|item| item.store == *store))
+    }
+
+    pub(super) async fn read_whole(&self, store: &Store, item: ItemId) -> Result<Option<Whole>, Error> {
+        let lent = self.pool.lend().await?;
+        let of = || [id(Uuid::from(item))];
+        let answers = lent
+            .ask(vec![
+                Ask::plain("begin isolation level repeatable read, read only"),
+                Ask::rows(ITEM, of()),
+                Ask::rows(BODIES, of()),
+                Ask::rows(EXECUTIONS, of()),
+                Ask::rows(RECORDS, of()),
+                Ask::rows(MESSAGES, of()),
+                Ask::plain("commit"),
+            ])
+            .await?;
+        let [_, items, bodies, executions, records, messages, _] = &answers[..] else { return Ok(None) };
+        let Some(row) = items.rows.first() else { return Ok(None) };
+        let known = self.known_for(std::slice::from_ref(row)).await?;
+        let mut memo = Memo::default();
+        let (found, held) = read(row, &known, &mut memo)?;
+        if found.store != *store {
+            return Ok(None);
+        }
+        let damaged = |why: Damaged| Error::Statement(format!("item {item}: {why}"));
+        let (mut payload, mut output) = (held.payload, None);
+        for row in &bodies.rows {
+            let body = load::body(row.get(1)).map_err(damaged)?;
+            match row.get::<_, i16>(0) {
+                0 => payload = Some(body),
+                _ => output = Some(body),
+            }
+        }
+        let message = |row: &Row| {
+            Ok(Message {
+                item,
+                version: unsigned(row.get(0)).map_err(damaged)?,
+                ordinal: u32::try_from(row.get::<_, i32>(1)).unwrap_or_default(),
+                label: word(row.get(2)).map_err(damaged)?,
+                body: load::body(row.get(3)).map_err(damaged)?,
+            })
+        };
+        let executions =
+            executions.rows.iter().map(|row| load::ended(row, &mut memo)).collect::<Result<_, Error>>()?;
+        Ok(Some(Whole {
+            item: found,
+            payload,
+            output,
+            executions,
+            records: records.rows.iter().map(load::record).collect::<Result<_, Error>>()?,
+            messages: messages.rows.iter().map(message).collect::<Result<_, Error>>()?,
+        }))
+    }
+
+    pub(super) async fn read_list(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        // Others may have added queues: a list of everything names them all.
+        let known = self.catalog.refresh().await?;
+        let queues = known.queues_of(query.store.as_ref(), query.kind.as_ref());
+        let states: Option<Vec<i32>> = query.state.as_ref().map(|name| {
+            let state_of = |(number, table): (&i32, &tenure_core::lifecycle::SharedTable)| {
+                table.state_named(name).map(|state| number * 256 + i32::from(state.0))
+            };
+            known.lifecycles.iter().filter_map(state_of).collect()
+        });
+        let after = query.after.map_or(Uuid(0), Uuid::from);
+        let lent = self.pool.lend().await?;
+        let params = [
+            id(after),
+            ints(queues),
+            super::value::ints_or_null(states),
+            super::value::text_or_null(query.key.as_deref()),
+            long(count(query.limit)),
+        ];
+        let found = lent.one(Ask::rows(LIST, params)).await?;
+        let known = self.known_for(&found.rows).await?;
+        let mut memo = Memo::default();
+        found.rows.iter().map(|row| read(row, &known, &mut memo).map(|(item, _)| item)).collect()
+    }
+
+    pub(super) async fn read_due(
+        &self,
+        what: Overdue,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        let after = id(after.map_or(Uuid(0), Uuid::from));
+        let limit = long(count(limit));
+        let now = self.clock.as_ref().map(|clock| clock().micros());
+        let lent = self.pool.lend().await?;
+        let ask = match what {
+            Overdue::Time => Ask::rows(OVERDUE, [after, long_or_null(now), limit]),
+            Overdue::Lapsed => Ask::rows(LAPSED, [after, limit]),
+        };
+        let found = lent.one(ask).await?;
+        let mut known = self.catalog.known();
+        if found.rows.iter().any(|row| !known.queues.contains_key(&row.get::<_, i32>(1))) {
+            known = self.catalog.refresh().await?;
+        }
+        let read = |row: &Row| {
+            Ok::<Found, Damaged>(Found {
+                store: known.store(row.get(1))?.clone(),
+                item: row.get::<_, Uuid>(0).into(),
+                fence: Fence(unsigned(row.get(2))?),
+                due: match what {
+                    Overdue::Time => Due::Time,
+                    Overdue::Lapsed => Due::Lapsed { session: row.get::<_, Uuid>(3).into() },
+                },
+            })
+        };
+        let damaged = |why: Damaged| Error::Statement(why.to_string());
+        found.rows.iter().map(|row| read(row).map_err(damaged)).collect()
+    }
+
+    /// What is known, asked for anew when a row names something that is not.
+    async fn known_for(&self, rows: &[Row]) -> Result<Arc<Known>, Error> {
+        let known = self.catalog.known();
+        let is_known = |row: &Row| {
+            known.queues.contains_key(&row.get::<_, i32>(1))
+                && known.lifecycles.contains_key(&row.get::<_, i32>(2))
+        };
+        if rows.iter().all(is_known) { Ok(known) } else { self.catalog.refresh().await }
+    }
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit.min(PAGE_MAX)).unwrap_or(i64::MAX)
+}
+
+fn read(row: &Row, known: &Known, memo: &mut Memo) -> Result<(Item, Held), Error> {
+    load::item(row, known, memo).map_err(|why| {
+        let id: Uuid = row.get(0);
+        Error::Statement(format!("item {}: {why}", ItemId::from(id)))
+    })
+}

@@ -1,0 +1,410 @@
+//! Writing a wave: one statement a sort of row, all sent together.
+//!
+//! Rows are found by their primary key and nothing else, whatever else must hold is a condition on the row that was found.
+//! A name or a lane that turns out to be somebody else's is a lost race; any other count that is short is the caller's
+//! to judge.
+
+use std::collections::HashMap;
+
+use tenure_core::body::Body;
+use tenure_core::id::ItemId;
+use tenure_core::item::{Item, Slot};
+use tenure_core::world::{Change, Message, NameKey, Named, Record};
+
+use super::lanes::Touched;
+use super::pool::Ask;
+use super::tx::PostgresTx;
+use super::value::{
+    Param, Uuid, blobs, blobs_or_null, ids, ids_or_null, ints, longs, longs_or_null, owned_texts, shorts,
+    texts, texts_or_null,
+};
+use crate::Error;
+use crate::row::execution::ExecutionRow;
+use crate::row::item::ItemRow;
+use crate::row::{name, signed, slot_number, status_number};
+
+/// A payload of at most so many bytes stands in its item's row. 1.8 KB there cost a quarter of the rate.
+const INLINE_BYTES_MAX: usize = 512;
+/// Ready, but behind its lane.
+const BEHIND_LANE: i16 = 4;
+
+const INSERT: &str = "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, \
+    created, updated, key, exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, \
+    payload_hash, payload, rest) \
+    select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
+    $20, $21, $22, $23, $24) on conflict do nothing";
+const UPDATE: &str = "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, \
+    fence = u.fence, run_at = u.run_at, updated = u.updated, exclusive = u.exclusive, owner = u.owner, \
+    heartbeat = u.heartbeat, expires = u.expires, window_ends = u.window_ends, session = u.session, \
+    committed = u.committed, segment = u.segment, head = u.head, rest = u.rest \
+    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
+    as u (id, was, state, slot, rank, version, fence, run_at, updated, exclusive, owner, heartbeat, expires, \
+    window_ends, session, committed, segment, head, rest) \
+    where i.id = u.id and i.version = u.was";
+const RENEW: &str = "update @.items i set heartbeat = u.heartbeat, expires = u.expires \
+    from unnest($1, $2, $3, $4) as u (id, fence, heartbeat, expires) \
+    where i.id = u.id and i.fence = u.fence and i.owner is not null";
+const ERASE: &str = "update @.items set payload = null where id = any($1)";
+const ERASE_BODIES: &str = "delete from @.bodies where item = any($1)";
+const ERASE_RECORDS: &str = "update @.records set body = null where item = any($1)";
+const BODIES: &str = "insert into @.bodies (item, part, body) select * from unnest($1, $2, $3) \
+    on conflict (item, part) do update set body = excluded.body";
+const EXECUTIONS: &str = "insert into @.executions as e (item, seat, fence, status, rest) \
+    select * from unnest($1, $2, $3, $4, $5) on conflict (item, seat) do update \
+    set status = excluded.status, rest = excluded.rest where e.fence = excluded.fence and e.status = 3";
+const NEW_NAMES: &str = "insert into @.names (store, scope, name, value) select * from unnest($1, $2, $3, $4) \
+    on conflict do nothing";
+const NAMES: &str = "update @.names n set value = u.value from unnest($1, $2, $3, $4) as u (store, scope, name, value) \
+    where n.store = u.store and n.scope = u.scope and n.name = u.name";
+const RECORDS: &str = "insert into @.records (id, item, fence, label, name, hash, version, at, body) \
+    select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing";
+const MESSAGES: &str = "insert into @.outbox (item, version, ordinal, label, body) \
+    select * from unnest($1, $2, $3, $4, $5) on conflict do nothing";
+
+/// The changes of a wave, by sort.
+#[derive(Default)]
+struct Wave<'a> {
+    inserts: Vec<(&'a Item, ItemRow<'a>, Option<&'a Body>)>,
+    updates: Vec<(i64, &'a Item, ItemRow<'a>)>,
+    renewals: Vec<(Uuid, i64, i64, i64)>,
+    erased: Vec<Uuid>,
+    bodies: Vec<(Uuid, i16, &'a [u8])>,
+    executions: Vec<ExecutionRow>,
+    names: Vec<(&'a NameKey, Vec<u8>)>,
+    new_names: Vec<(&'a NameKey, Vec<u8>)>,
+    records: Vec<&'a Record>,
+    messages: Vec<&'a Message>,
+    touched: Touched,
+}
+
+/// What the answer to a statement is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// So many rows were planned, and none of them may be somebody else's.
+    Fresh(usize),
+    /// Its rows are rows of the wave.
+    Rows,
+    /// It belongs to rows that another statement counts.
+    Beside,
+    Removed,
+}
+
+impl PostgresTx<'_> {
+    pub(super) async fn write_wave(&mut self, changes: &[Change]) -> Result<usize, Error> {
+        let wave = self.sort(changes);
+        self.number_queues(&wave).await?;
+        let mut asks: Vec<Ask<'_>> = Vec::new();
+        let mut counts: Vec<Counts> = Vec::new();
+        name_asks(&wave, &mut asks, &mut counts);
+        let mut written = 0;
+        let mut extra = 0;
+        if !wave.touched.is_empty() {
+            let planned = self.lane_asks(&wave.touched, &mut asks)?;
+            (written, extra) = (planned.free, planned.extra);
+            if planned.inserts > 0 {
+                counts.push(Counts::Fresh(planned.inserts));
+            }
+            counts.resize(asks.len(), Counts::Rows);
+        }
+        self.item_asks(&wave, &mut asks, &mut counts)?;
+        other_asks(&wave, &mut asks, &mut counts);
+        if !wave.touched.is_empty() {
+            self.lane_ends(&wave.touched, &mut asks)?;
+            counts.push(Counts::Removed);
+            counts.resize(asks.len(), Counts::Beside);
+        }
+        let answers = self.ask(asks).await?;
+        let mut removed = None;
+        for (answer, counts) in answers.into_iter().zip(counts) {
+            let count = usize::try_from(answer.count).unwrap_or(usize::MAX);
+            match counts {
+                Counts::Fresh(planned) if count < planned => {
+                    return Err(Error::LostRace("somebody else was first with a name or a key".to_string()));
+                }
+                Counts::Fresh(_) | Counts::Rows => written += count,
+                Counts::Beside => {}
+                Counts::Removed => removed = Some(answer),
+            }
+        }
+        if let Some(removed) = removed {
+            self.lanes_written(&wave.touched, &removed).await?;
+        }
+        self.names.extend(wave.new_names.iter().map(|(key, _)| (*key).clone()));
+        self.written(&wave);
+        Ok(written.saturating_sub(extra))
+    }
+
+    fn sort<'a>(&self, changes: &'a [Change]) -> Wave<'a> {
+        let mut wave = Wave::default();
+        for change in changes {
+            match change {
+                Change::Insert { item, payload } => {
+                    let row = ItemRow::of(item, self.now);
+                    wave.touched.item(item, row.slot);
+                    let payload = payload.as_ref();
+                    if let Some(body) = payload.filter(|body| body.bytes().len() > INLINE_BYTES_MAX) {
+                        wave.bodies.push((item.id.into(), 0, body.bytes()));
+                    }
+                    wave.inserts.push((item, row, payload));
+                }
+                Change::Update { was, item, output } => {
+                    let row = ItemRow::of(item, self.now);
+                    wave.touched.item(item, row.slot);
+                    wave.bodies.extend(output.as_ref().map(|body| (item.id.into(), 1, body.bytes())));
+                    wave.updates.push((signed(*was), item, row));
+                }
+                Change::Renew { execution, heartbeat, expires } => {
+                    let fence = signed(execution.fence.0);
+                    wave.renewals.push((execution.item.into(), fence, heartbeat.micros(), expires.micros()));
+                }
+                Change::Erase(item) => wave.erased.push((*item).into()),
+                Change::Execution(execution) => wave.executions.push(ExecutionRow::of(execution)),
+                Change::Name(key, named) => self.sort_name(&mut wave, key, named),
+                Change::Lane(key, lane) => wave.touched.change(key, *lane),
+                Change::Record(record) => wave.records.push(record),
+                Change::Message(message) => wave.messages.push(message),
+                Change::Entry(_) => {}
+            }
+        }
+        // Whoever locks or inserts several of them does it in one order.
+        wave.new_names.sort_by_cached_key(|(key, _)| (key.store.clone(), name::scope(key), key.name.clone()));
+        wave
+    }
+
+    fn sort_name<'a>(&self, wave: &mut Wave<'a>, key: &'a NameKey, named: &Named) {
+        let value = name::write(named);
+        if self.names.contains(key) {
+            wave.names.push((key, value));
+        } else {
+            wave.new_names.push((key, value));
+        }
+    }
+
+    /// Every queue of the wave gets its number, in transactions of their own.
+    async fn number_queues(&mut self, wave: &Wave<'_>) -> Result<(), Error> {
+        let inserted = wave.inserts.iter().map(|(item, ..)| (&item.store, &item.table.kind));
+        let lanes = wave.touched.keys().map(|key| (&key.store, &key.kind));
+        let mut missing =
+            inserted.chain(lanes).filter(|(store, kind)| self.known.queue(store, kind).is_none());
+        if missing.next().is_none() {
+            return Ok(());
+        }
+        let inserted = wave.inserts.iter().map(|(item, ..)| (&item.store, &item.table.kind));
+        for (store, kind) in inserted.chain(wave.touched.keys().map(|key| (&key.store, &key.kind))) {
+            self.database.catalog.intern(store, kind).await?;
+        }
+        self.known = self.database.catalog.known();
+        Ok(())
+    }
+
+    fn item_asks<'a>(
+        &self,
+        wave: &'a Wave<'a>,
+        asks: &mut Vec<Ask<'a>>,
+        counts: &mut Vec<Counts>,
+    ) -> Result<(), Error> {
+        if !wave.inserts.is_empty() {
+            asks.push(Ask::count(INSERT, self.insert_columns(wave)?));
+            counts.push(Counts::Rows);
+        }
+        if !wave.updates.is_empty() {
+            asks.push(Ask::count(UPDATE, self.update_columns(wave)));
+            counts.push(Counts::Rows);
+        }
+        Ok(())
+    }
+
+    fn insert_columns<'a>(&self, wave: &'a Wave<'a>) -> Result<Vec<Param<'a>>, Error> {
+        let rows = &wave.inserts;
+        let mut queues = Vec::with_capacity(rows.len());
+        let mut lifecycles = Vec::with_capacity(rows.len());
+        for (item, ..) in rows {
+            let number = self.known.numbers.get(&item.table.hash()).copied();
+            let queue = self.known.queue(&item.store, &item.table.kind);
+            let (Some(number), Some(queue)) = (number, queue) else {
+                return Err(Error::Statement(format!("the lifecycle of {} is not kept", item.id)));
+            };
+            lifecycles.push(number);
+            queues.push(queue);
+        }
+        let inline =
+            |body: Option<&'a Body>| body.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
+        let (items, columns): (Vec<&Item>, Vec<&'a ItemRow<'a>>) =
+            rows.iter().map(|(item, row, _)| (*item, row)).unzip();
+        Ok(vec![
+            ids(columns.iter().map(|row| row.id.into()).collect()),
+            ints(queues),
+            ints(lifecycles),
+            shorts(columns.iter().map(|row| i16::from(row.state)).collect()),
+            shorts(items.iter().zip(&columns).map(|(item, row)| slot(item, row)).collect()),
+            longs(columns.iter().map(|row| row.rank).collect()),
+            longs(columns.iter().map(|row| row.version).collect()),
+            longs(columns.iter().map(|row| row.fence).collect()),
+            longs(columns.iter().map(|row| row.run_at).collect()),
+            longs(columns.iter().map(|row| row.created).collect()),
+            longs(columns.iter().map(|row| row.updated).collect()),
+            texts_or_null(columns.iter().map(|row| row.key.as_deref()).collect()),
+            texts_or_null(columns.iter().map(|row| row.exclusive.as_deref()).collect()),
+            texts_or_null(columns.iter().map(|row| row.owner.as_deref()).collect()),
+            longs_or_null(columns.iter().map(|row| row.heartbeat).collect()),
+            longs_or_null(columns.iter().map(|row| row.expires).collect()),
+            longs_or_null(columns.iter().map(|row| row.window_ends).collect()),
+            ids_or_null(columns.iter().map(|row| row.session.map(Uuid::from)).collect()),
+            longs_or_null(columns.iter().map(|row| row.committed).collect()),
+            longs(vec![self.segment; columns.len()]),
+            blobs(columns.iter().map(|row| &row.head.0[..]).collect()),
+            blobs(columns.iter().map(|row| &row.payload.0[..]).collect()),
+            blobs_or_null(rows.iter().map(|(.., body)| inline(*body)).collect()),
+            blobs(columns.iter().map(|row| &*row.rest).collect()),
+        ])
+    }
+
+    fn update_columns<'a>(&self, wave: &'a Wave<'a>) -> Vec<Param<'a>> {
+        let rows = &wave.updates;
+        vec![
+            ids(rows.iter().map(|(_, _, row)| row.id.into()).collect()),
+            longs(rows.iter().map(|(was, ..)| *was).collect()),
+            shorts(rows.iter().map(|(_, _, row)| i16::from(row.state)).collect()),
+            shorts(rows.iter().map(|(_, item, row)| slot(item, row)).collect()),
+            longs(rows.iter().map(|(_, _, row)| row.rank).collect()),
+            longs(rows.iter().map(|(_, _, row)| row.version).collect()),
+            longs(rows.iter().map(|(_, _, row)| row.fence).collect()),
+            longs(rows.iter().map(|(_, _, row)| row.run_at).collect()),
+            longs(rows.iter().map(|(_, _, row)| row.updated).collect()),
+            texts_or_null(rows.iter().map(|(_, _, row)| row.exclusive.as_deref()).collect()),
+            texts_or_null(rows.iter().map(|(_, _, row)| row.owner.as_deref()).collect()),
+            longs_or_null(rows.iter().map(|(_, _, row)| row.heartbeat).collect()),
+            longs_or_null(rows.iter().map(|(_, _, row)| row.expires).collect()),
+            longs_or_null(rows.iter().map(|(_, _, row)| row.window_ends).collect()),
+            ids_or_null(rows.iter().map(|(_, _, row)| row.session.map(Uuid::from)).collect()),
+            longs_or_null(rows.iter().map(|(_, _, row)| row.committed).collect()),
+            longs(vec![self.segment; rows.len()]),
+            blobs(rows.iter().map(|(_, _, row)| &row.head.0[..]).collect()),
+            blobs(rows.iter().map(|(_, _, row)| &*row.rest).collect()),
+        ]
+    }
+
+    /// What was written is known: which items are ready again, which are not any more.
+    fn written(&mut self, wave: &Wave<'_>) {
+        let mut ready: HashMap<i32, i64> = HashMap::new();
+        let mut laneless: Vec<ItemId> = Vec::new();
+        let inserted = wave.inserts.iter().map(|(item, row, _)| (*item, row));
+        for (item, row) in inserted.chain(wave.updates.iter().map(|(_, item, row)| (*item, row))) {
+            if row.slot == Slot::Ready {
+                let Some(queue) = self.known.queue(&item.store, &item.table.kind) else { continue };
+                let lowest = ready.entry(queue).or_insert(row.rank);
+                *lowest = row.rank.min(*lowest);
+            } else {
+                self.claimed.lease(item.id);
+            }
+            if row.slot == Slot::Active && !(item.table.uses_lanes() && item.key.is_some()) {
+                laneless.push(item.id);
+            }
+        }
+        for (queue, rank) in ready {
+            self.ready_at(queue, rank);
+        }
+        self.database.laneless.add(laneless);
+        for (item, ..) in &wave.inserts {
+            self.locked.insert(item.id, self.segment);
+        }
+    }
+}
+
+/// The slot's number. Ready items of an exclusive key are not in the ready index but behind their lane.
+fn slot(item: &Item, row: &ItemRow<'_>) -> i16 {
+    if row.slot == Slot::Ready && item.table.is_exclusive() && item.key.is_some() {
+        return BEHIND_LANE;
+    }
+    slot_number(row.slot)
+}
+
+fn name_asks<'a>(wave: &'a Wave<'a>, asks: &mut Vec<Ask<'a>>, counts: &mut Vec<Counts>) {
+    let columns = |rows: &'a [(&'a NameKey, Vec<u8>)]| {
+        [
+            texts(rows.iter().map(|(key, _)| &*key.store).collect()),
+            owned_texts(rows.iter().map(|(key, _)| name::scope(key)).collect()),
+            texts(rows.iter().map(|(key, _)| &*key.name).collect()),
+            blobs(rows.iter().map(|(_, value)| &value[..]).collect()),
+        ]
+    };
+    if !wave.new_names.is_empty() {
+        asks.push(Ask::count(NEW_NAMES, columns(&wave.new_names)));
+        counts.push(Counts::Fresh(wave.new_names.len()));
+    }
+    if !wave.names.is_empty() {
+        asks.push(Ask::count(NAMES, columns(&wave.names)));
+        counts.push(Counts::Rows);
+    }
+}
+
+/// Everything that hangs on items. Erasing comes first: a record of the same wave is written after it.
+fn other_asks<'a>(wave: &'a Wave<'a>, asks: &mut Vec<Ask<'a>>, counts: &mut Vec<Counts>) {
+    let mut ask = |ask: Ask<'a>, what: Counts| {
+        asks.push(ask);
+        counts.push(what);
+    };
+    if !wave.renewals.is_empty() {
+        let rows = &wave.renewals;
+        let columns = [
+            ids(rows.iter().map(|row| row.0).collect()),
+            longs(rows.iter().map(|row| row.1).collect()),
+            longs(rows.iter().map(|row| row.2).collect()),
+            longs(rows.iter().map(|row| row.3).collect()),
+        ];
+        ask(Ask::count(RENEW, columns), Counts::Rows);
+    }
+    if !wave.erased.is_empty() {
+        ask(Ask::count(ERASE, [ids(wave.erased.clone())]), Counts::Rows);
+        ask(Ask::count(ERASE_BODIES, [ids(wave.erased.clone())]), Counts::Beside);
+        ask(Ask::count(ERASE_RECORDS, [ids(wave.erased.clone())]), Counts::Beside);
+    }
+    if !wave.bodies.is_empty() {
+        let rows = &wave.bodies;
+        let columns = [
+            ids(rows.iter().map(|row| row.0).collect()),
+            shorts(rows.iter().map(|row| row.1).collect()),
+            blobs(rows.iter().map(|row| row.2).collect()),
+        ];
+        ask(Ask::count(BODIES, columns), Counts::Beside);
+    }
+    if !wave.executions.is_empty() {
+        let rows = &wave.executions;
+        let columns = [
+            ids(rows.iter().map(|row| row.item.into()).collect()),
+            longs(rows.iter().map(|row| row.seat).collect()),
+            longs(rows.iter().map(|row| row.fence).collect()),
+            shorts(rows.iter().map(|row| status_number(row.status)).collect()),
+            blobs(rows.iter().map(|row| &row.rest[..]).collect()),
+        ];
+        ask(Ask::count(EXECUTIONS, columns), Counts::Rows);
+    }
+    if !wave.records.is_empty() {
+        ask(Ask::count(RECORDS, record_columns(&wave.records)), Counts::Rows);
+    }
+    if !wave.messages.is_empty() {
+        let rows = &wave.messages;
+        let columns = [
+            ids(rows.iter().map(|message| message.item.into()).collect()),
+            longs(rows.iter().map(|message| signed(message.version)).collect()),
+            ints(rows.iter().map(|message| i32::try_from(message.ordinal).unwrap_or(i32::MAX)).collect()),
+            texts(rows.iter().map(|message| &*message.label).collect()),
+            blobs(rows.iter().map(|message| message.body.bytes()).collect()),
+        ];
+        ask(Ask::count(MESSAGES, columns), Counts::Rows);
+    }
+}
+
+fn record_columns<'a>(rows: &'a [&'a Record]) -> Vec<Param<'a>> {
+    vec![
+        ids(rows.iter().map(|record| record.id.into()).collect()),
+        ids(rows.iter().map(|record| record.item.into()).collect()),
+        longs_or_null(rows.iter().map(|record| record.fence.map(|fence| signed(fence.0))).collect()),
+        texts(rows.iter().map(|record| &*record.label).collect()),
+        texts(rows.iter().map(|record| &*record.name).collect()),
+        blobs(rows.iter().map(|record| &record.hash.0[..]).collect()),
+        longs(rows.iter().map(|record| signed(record.version)).collect()),
+        longs(rows.iter().map(|record| record.at.micros()).collect()),
+        blobs_or_null(rows.iter().map(|record| record.body.as_ref().map(Body::bytes)).collect()),
+    ]
+}
