@@ -32,7 +32,11 @@ impl Body {
             );
             return Err(Problem::new(Code::PayloadTooLarge, detail));
         }
-        match serde_json::from_slice::<IgnoredAny>(&bytes) {
+        // Text that is skipped over is not looked at, so whether it is UTF-8 is asked first.
+        let Ok(text) = core::str::from_utf8(&bytes) else {
+            return Err(Problem::invalid("the body is not UTF-8 text"));
+        };
+        match serde_json::from_str::<IgnoredAny>(text) {
             Ok(IgnoredAny) => Ok(Body { hash: Hash::of(&bytes), bytes: bytes.into() }),
             Err(error) => Err(Problem::invalid(format!("the body is not JSON: {error}"))),
         }

@@ -44,6 +44,7 @@ use crate::lifecycle::event::Event;
 use crate::request::{Command, Effects, REASON_BYTES_MAX, Request};
 use crate::world::{Change, World};
 
+pub(crate) use draft::record_marks;
 pub use draft::{Draft, Unlogged};
 
 /// What happens: the answer, and what must be written for it to be true.

@@ -8,13 +8,14 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::decide::{Draft, Unlogged};
-use crate::entry::Sealed;
-use crate::id::ItemId;
+use crate::decide::{Draft, Unlogged, record_marks};
+use crate::entry::{Entry, Facts, Sealed};
+use crate::id::{ItemId, RecordId};
 use crate::item::Item;
 use crate::lifecycle::tables::Tables;
 use crate::project::Broken;
-use crate::world::{Change, World};
+use crate::request::Need;
+use crate::world::{Change, LaneKey, NameKey, NameScope, World};
 
 /// What one entry adds to a world that holds everything before it. An entry that is there already adds nothing; one
 /// with the same place and other content is refused, and so is one whose event the lifecycle does not know.
@@ -32,6 +33,39 @@ pub fn replay(world: &World, entry: impl Into<Sealed>) -> Result<Vec<Change>, Br
     let mut draft = Draft::new(world);
     draft.append(entry, Unlogged::default())?;
     Ok(draft.into_changes())
+}
+
+/// What must be locked and loaded before an entry can be replayed, as `Request::needs` says it of a request. The lane of
+/// an item that is there already is added by whoever loads the item.
+pub fn needs(entry: &Entry, tables: &Tables, need: &mut Need) {
+    need.items.insert(entry.item);
+    let records = record_marks(&entry.facts).iter();
+    need.records.extend(records.map(|mark| RecordId::of(entry.item, &mark.label, &mark.name)));
+    match &entry.facts {
+        Facts::Create(birth) => {
+            let shares = tables.version(&birth.lifecycle).is_some_and(|table| table.uses_lanes());
+            let (store, kind) = (&entry.store, &birth.kind);
+            need.lanes.extend(birth.key.iter().filter(|_| shares).map(|key| LaneKey {
+                store: store.clone(),
+                kind: kind.clone(),
+                key: key.clone(),
+            }));
+            need.names.extend(birth.name.iter().map(|name| NameKey {
+                store: store.clone(),
+                scope: NameScope::Create(kind.clone()),
+                name: name.clone(),
+            }));
+        }
+        Facts::Lease(grant) => need.names.extend(grant.request.iter().map(|name| NameKey {
+            store: entry.store.clone(),
+            scope: NameScope::Acquire(entry.actor.owner()),
+            name: name.clone(),
+        })),
+        // A folded create is named under the kind of its item, which an entry does not say; nobody else writes meanwhile.
+        Facts::Note(_) => {}
+        Facts::Progress(_) | Facts::Commit(_) | Facts::End(_) | Facts::Cancel(_) => {}
+        Facts::Move(_) | Facts::Link(_) | Facts::Bare(_) => {}
+    }
 }
 
 /// An item is what its entries say.

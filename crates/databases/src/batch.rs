@@ -149,7 +149,7 @@ async fn finish<D: Database>(
 
 /// Finds out what became of a commit. As long as that is not known the batch is not tried again, whatever the reason:
 /// it could happen twice.
-async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<Settled, Error> {
+pub(crate) async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<Settled, Error> {
     let mut failure = String::new();
     for _ in 0..TRIES_MAX {
         match database.settle(batch).await {
@@ -162,11 +162,11 @@ async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<Settled, Er
 
 /// What a batch will write.
 #[derive(Debug, Default)]
-struct Plan {
+pub(crate) struct Plan {
     /// The k-th change of a row is in a later wave than the one before it, so that a database sees every single step.
     waves: Vec<Vec<Change>>,
     last: BTreeMap<RowKey, usize>,
-    entries: Vec<Sealed>,
+    pub(crate) entries: Vec<Sealed>,
     changed: bool,
 }
 
@@ -210,7 +210,7 @@ impl Plan {
         Reply { answer: decision.answer, fresh }
     }
 
-    fn add(&mut self, changes: &[Change]) {
+    pub(crate) fn add(&mut self, changes: &[Change]) {
         // Items of one lane exclude each other: the one that leaves it is written before the one that enters.
         let lanes = changes.iter().filter_map(|change| match change {
             Change::Lane(key, _) => self.last.get(&RowKey::Lane(key.clone())),
@@ -238,7 +238,7 @@ impl Plan {
 
     /// Writes what was taken so far. A row that is not there as it was locked means that somebody wrote around the
     /// locks: the batch is rolled back and halved, so that it costs one request and not all of them.
-    async fn write<T: Tx>(&mut self, tx: &mut T) -> Result<(), Error> {
+    pub(crate) async fn write<T: Tx>(&mut self, tx: &mut T) -> Result<(), Error> {
         self.last.clear();
         for wave in std::mem::take(&mut self.waves) {
             let written = tx.write(&wave).await?;

@@ -5,17 +5,23 @@
 //! the entries and commits. [`batch::run`] is the one algorithm above it: load, decide, write, for many requests at
 //! once, each with its own answer.
 //!
-//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass
-//! one conformance suite.
+//! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
+//! either form ([`verify`]).
+//!
+//! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
+//! conformance suite.
 
 pub mod batch;
+pub mod export;
 pub mod gather;
 pub mod memory;
 pub mod postgres;
+pub mod replay;
 pub mod row;
 pub mod segment;
 pub mod sqlite;
 pub mod url;
+pub mod verify;
 
 use std::future::Future;
 use std::sync::Arc;

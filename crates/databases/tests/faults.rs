@@ -5,12 +5,16 @@
 #[path = "faults/faulty.rs"]
 mod faulty;
 
+use std::io::Cursor;
+
 use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::draw::Draw;
 use tenure_core::item::Item;
 use tenure_core::request::{Acquire, Command, Create, Request, Terms};
 use tenure_databases::batch::{self, Reply};
+use tenure_databases::export::export;
+use tenure_databases::replay::{Replayed, Stopped, replay};
 use tenure_databases::{Database, Error, Query};
 
 use faulty::{Fault, Faulty, STEPS, Step, create, creates, request};
@@ -154,4 +158,61 @@ fn an_empty_batch_asks_the_database_nothing() {
     let database = Faulty::new([Fault::At(Step::Begin, away())]);
     assert_eq!(run(&database, &[]), []);
     assert!(!database.is_spent());
+}
+
+/// A log of 600 creates, which takes two transactions to replay.
+fn exported() -> Vec<u8> {
+    let database = Faulty::new([]);
+    run(&database, &creates(600)).into_iter().for_each(|reply| assert!(reply.is_ok()));
+    export_of(&database)
+}
+
+fn export_of(database: &Faulty) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let mut file = Vec::new();
+    runtime.block_on(export(database, &mut file, |_| {})).unwrap();
+    file
+}
+
+fn replay_into(database: &Faulty, file: &[u8]) -> Result<Replayed, Stopped> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(replay(Cursor::new(file), database, &mut Draw::new(5), |_| {}))
+}
+
+// covers: K-42
+#[test]
+fn a_replay_goes_on_after_a_lost_race_and_settles_a_commit_that_was_not_heard_of() {
+    let file = exported();
+    let lost = || Error::LostRace("somebody was first".to_string());
+    let mut faults: Vec<Fault> = [Step::Begin, Step::Lock, Step::Write, Step::Append, Step::Commit]
+        .map(|step| Fault::At(step, lost()))
+        .into();
+    faults.extend([Fault::Unheard { happened: true }, Fault::Unheard { happened: false }]);
+    for fault in faults {
+        let database = Faulty::new([fault.clone()]);
+        let done = replay_into(&database, &file).unwrap();
+        assert_eq!((done.head.position, done.known), (600, 0), "{fault:?}");
+        assert_eq!(database.commits(), 2, "{fault:?}");
+        assert!(database.is_spent() && export_of(&database) == file, "{fault:?}");
+    }
+}
+
+// covers: K-44
+#[test]
+fn a_replay_that_broke_off_is_carried_on_where_it_stopped() {
+    let file = exported();
+    for step in [Step::Begin, Step::Lock, Step::Write, Step::Append, Step::Commit] {
+        let database = Faulty::new([Fault::At(step, Error::Unavailable("no room".to_string()))]);
+        let stopped = replay_into(&database, &file).unwrap_err();
+        assert!(matches!(stopped, Stopped::Database { written: 0, .. }), "{stopped}");
+        assert_eq!(replay_into(&database, &file).unwrap().known, 0);
+        assert!(export_of(&database) == file);
+    }
+    let database = Faulty::new([]);
+    database.faults.lock().unwrap().poison = Some("n550".to_string());
+    let stopped = replay_into(&database, &file).unwrap_err();
+    assert!(matches!(stopped, Stopped::Database { written: 500, .. }), "{stopped}");
+    database.faults.lock().unwrap().poison = None;
+    assert_eq!(replay_into(&database, &file).unwrap().known, 500);
+    assert!(export_of(&database) == file);
 }

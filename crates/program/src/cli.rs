@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use tenure_core::hash::{Hash, NotAHash};
+use tenure_core::id::{ItemId, NotAnId};
 use tenure_core::lifecycle::diagram::Format;
+use tenure_core::word::{NotAWord, Store};
 
 use crate::outcome::USAGE;
 
@@ -37,9 +40,123 @@ pub enum Command {
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(Lifecycle),
+    Log(Log),
+    Export(Export),
+    Verify(Verify),
+    Replay(Replay),
+    Backup(Backup),
+    Migrate(Migrate),
     /// Measure what this machine can do, and how much of it Tenure makes use of
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
+}
+
+/// Show what happened, oldest first
+#[derive(Args, Debug)]
+pub struct Log {
+    #[command(flatten)]
+    pub db: Db,
+    /// Only this item's history
+    #[arg(long, value_name = "ID", value_parser = item)]
+    pub item: Option<ItemId>,
+    /// The store that the item is in
+    #[arg(long, default_value = "default", value_parser = store)]
+    pub store: Store,
+    /// Only what comes after this position; with --item, after this version
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub after: u64,
+    /// At most so many entries
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub limit: usize,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Write the log as a file that anyone can verify, and that any Tenure can replay
+///
+/// Equal logs give equal bytes. The file holds every entry and the lifecycles they are under; payloads, outputs and
+/// records are in it by hash. docs/export.md says how it is made.
+#[derive(Args, Debug)]
+pub struct Export {
+    /// Where to; it appears under this name when it is whole. Standard output if it is left out, or `-`
+    pub file: Option<String>,
+    #[command(flatten)]
+    pub db: Db,
+}
+
+/// Find whatever was changed in a log, in an exported file or in a database
+///
+/// Every entry is held against its hash, its item's chain and the lifecycle; in a database every item is held against
+/// its entries, too. A log that somebody wrote anew as a whole is found with a head that was kept elsewhere.
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// An exported file, `-` for standard input, or the URL of a database, as in sqlite:tenure.db
+    #[arg(value_name = "FILE|URL")]
+    pub what: Option<String>,
+    /// A head that was kept: the log must have had it, at its end or before
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    pub head: Option<Hash>,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Make a database from an exported log
+///
+/// The file is verified first: if anything is wrong with it, nothing is written. The database must be empty, or hold what
+/// an interrupted replay of the same file has left there, which is then carried on.
+#[derive(Args, Debug)]
+pub struct Replay {
+    pub file: String,
+    /// The database, as in sqlite:tenure.db
+    #[arg(long, value_name = "URL")]
+    pub into: String,
+}
+
+/// Copy a database while it is in use
+///
+/// On SQLite the copy is a database, and it is verified; on PostgreSQL it is a dump for pg_restore.
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// Where to; nothing that exists is replaced
+    pub file: String,
+    #[command(flatten)]
+    pub db: Db,
+}
+
+/// Bring a database's schema up to date
+///
+/// Every command that opens a database does so, too. Each step happens whole or not at all.
+#[derive(Args, Debug)]
+pub struct Migrate {
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Which database.
+#[derive(Args, Clone, Debug)]
+pub struct Db {
+    /// The database, as in sqlite:tenure.db
+    #[arg(long = "db", value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
+    pub url: String,
+}
+
+fn item(text: &str) -> Result<ItemId, String> {
+    text.parse().map_err(|error: NotAnId| error.to_string())
+}
+
+fn store(text: &str) -> Result<Store, String> {
+    text.parse().map_err(|error: NotAWord| error.to_string())
+}
+
+fn hash(text: &str) -> Result<Hash, String> {
+    text.parse().map_err(|NotAHash| "a head is 64 hexadecimal digits in lower case".to_string())
 }
 
 /// Read lifecycle files and explore everything that can happen to their items

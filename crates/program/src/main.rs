@@ -11,6 +11,7 @@
 
 mod cli;
 mod commands;
+mod database;
 mod outcome;
 mod output;
 mod source;

@@ -3,7 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
+use tenure_core::id::ItemId;
 use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
+use tenure_core::word::Store;
+use tenure_databases::export::Failed;
+use tenure_databases::replay::Stopped;
+use tenure_databases::url::NotAUrl;
 
 /// How a command ended, mildest first: of several, the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,13 +36,25 @@ impl Outcome {
 impl From<&Error> for Outcome {
     fn from(error: &Error) -> Outcome {
         match error {
-            Error::NoLifecycle { .. } | Error::Faulty { .. } => Outcome::Refused,
+            Error::NoLifecycle { .. } | Error::Faulty { .. } | Error::NoItem { .. } => Outcome::Refused,
+            Error::Export(Failed::NoSource { .. } | Failed::OtherHead { .. }) => Outcome::Refused,
+            Error::Export(Failed::Database(_) | Failed::Output(_)) => Outcome::CouldNot,
+            Error::Replay { stopped, .. } => match stopped {
+                Stopped::Unsound(_) | Stopped::NotEmpty { .. } => Outcome::Refused,
+                Stopped::Changed { .. } | Stopped::OtherHead { .. } => Outcome::Refused,
+                Stopped::File(_) | Stopped::Database { .. } => Outcome::CouldNot,
+            },
             Error::Unreadable { .. }
             | Error::TooLong { .. }
             | Error::NotText { .. }
             | Error::NothingInside { .. }
             | Error::NoDatabase { .. }
+            | Error::NotAUrl(_)
+            | Error::Sqlite(_)
+            | Error::Postgres(_)
+            | Error::Unsound { .. }
             | Error::Database(_)
+            | Error::Unwritable { .. }
             | Error::Bench(_)
             | Error::Interrupted
             | Error::Output(_) => Outcome::CouldNot,
@@ -60,10 +77,26 @@ pub enum Error {
     NotText { file: String },
     #[error("{folder} has no file that ends with .md")]
     NothingInside { folder: String },
-    #[error("`{url}` is no database that can be opened here")]
+    #[error("there is no database {url}")]
     NoDatabase { url: String },
     #[error(transparent)]
+    NotAUrl(#[from] NotAUrl),
+    #[error(transparent)]
+    Sqlite(#[from] tenure_databases::sqlite::OpenError),
+    #[error(transparent)]
+    Postgres(#[from] tenure_databases::postgres::OpenError),
+    #[error("{file} is not sound: {fault}")]
+    Unsound { file: String, fault: String },
+    #[error(transparent)]
     Database(#[from] tenure_databases::Error),
+    #[error("there is no item {item} in store `{store}`")]
+    NoItem { item: ItemId, store: Store },
+    #[error(transparent)]
+    Export(#[from] Failed),
+    #[error("{file} was not replayed: {stopped}")]
+    Replay { file: String, stopped: Stopped },
+    #[error("can not write {file}: {}", in_words(.why))]
+    Unwritable { file: String, why: io::Error },
     #[error("can not measure: {0}")]
     Bench(String),
     #[error("interrupted; what was written for it is removed")]
@@ -98,10 +131,33 @@ impl Error {
             Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
             Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
-            Error::NoDatabase { .. } => {
-                "name one as in sqlite:tenure.db or postgres://user@host/database".into()
+            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db".into(),
+            Error::NotAUrl(_) => "for example --db sqlite:tenure.db".into(),
+            Error::Sqlite(_) => "nothing was changed; mend what it says and try again".into(),
+            Error::Postgres(_) => "nothing was changed; look whether the server runs and the URL is right".into(),
+            Error::Unsound { .. } => "`tenure verify` tells all that is wrong with the database it came from".into(),
+            Error::Database(error) if error.is_retryable() => {
+                "try again; if it stays so, look whether the database runs and has room".into()
             }
-            Error::Database(_) => "look after the database, then run the command again".into(),
+            Error::Database(_) => "`tenure verify` tells whether the database is sound".into(),
+            Error::NoItem { .. } => "`tenure log` shows the items that there are; --store names another store".into(),
+            Error::Export(Failed::NoSource { .. }) => {
+                "add the lifecycle's file to the database again, then export".into()
+            }
+            Error::Export(Failed::OtherHead { .. }) => "`tenure verify` tells what was changed".into(),
+            Error::Export(Failed::Database(_)) => "try again; nothing was kept of this export".into(),
+            Error::Export(Failed::Output(_)) => "make room or choose another place, then run the command again".into(),
+            Error::Replay { file, stopped } => match stopped {
+                Stopped::Unsound(_) => {
+                    format!("nothing was written; `tenure verify {file}` tells all that is wrong with it")
+                }
+                Stopped::NotEmpty { .. } => "nothing was written; replay into a database that is empty".into(),
+                Stopped::Changed { .. } => "copy the file to where nobody writes it, and replay into a new database".into(),
+                Stopped::OtherHead { .. } => "stop whoever uses the database, and replay into a new one".into(),
+                Stopped::File(_) => "try again, or copy the file elsewhere".into(),
+                Stopped::Database { .. } => "run the same command again: it carries on where it stopped".into(),
+            },
+            Error::Unwritable { .. } => "choose another place, or ask for the right to write there".into(),
             Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
             Error::Interrupted => "run it again when there is time; --quick takes a hundredth of it".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),

@@ -4,7 +4,7 @@
 //! rest stays unsaid, and the exit code is the same as if it had been read.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anstream::AutoStream;
@@ -95,6 +95,62 @@ impl Output {
     }
 }
 
+/// For what is written in one go and not for people: an export.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_closed {
+            match self.out.write_all(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_closed = true,
+                written => written?,
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.out.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_closed = true,
+            flushed => flushed?,
+        }
+        Ok(())
+    }
+}
+
+/// In a file of messages a line now and then is enough.
+const PLAIN_STEP: u64 = 100_000;
+
+/// How far long work has come, on standard error: one line that changes on a terminal, a plain line now and then elsewhere.
+pub struct Progress {
+    what: &'static str,
+    is_terminal: bool,
+    told: u64,
+}
+
+impl Progress {
+    pub fn new(what: &'static str) -> Progress {
+        Progress { what, is_terminal: io::stderr().is_terminal(), told: 0 }
+    }
+
+    pub fn tell(&mut self, number: u64) {
+        let text = format!("{} {}", grouped(number), self.what);
+        // What can not be shown is missed by nobody.
+        let _ = match self.is_terminal {
+            true => write!(io::stderr(), "\r\x1b[2K{text}"),
+            false if number / PLAIN_STEP > self.told / PLAIN_STEP => writeln!(io::stderr(), "{text}"),
+            false => Ok(()),
+        };
+        self.told = number;
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_terminal && self.told > 0 {
+            let _ = write!(io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
 /// The text in a style, for a stream that takes the style away again where nobody sees it.
 pub fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
@@ -102,6 +158,12 @@ pub fn styled(style: Style, text: impl Display) -> String {
 
 /// `1 state`, `20,117 steps`.
 pub fn count(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", grouped(number as u64))
+}
+
+/// `20,117`.
+fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -110,8 +172,7 @@ pub fn count(number: usize, one: &str) -> String {
         }
         text.push(digit);
     }
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{text} {one}{plural}")
+    text
 }
 
 /// `0.3 s`, and milliseconds where that would say nothing.

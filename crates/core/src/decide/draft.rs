@@ -301,7 +301,7 @@ impl<'w> Draft<'w> {
     }
 }
 
-fn record_marks(facts: &Facts) -> &[RecordMark] {
+pub(crate) fn record_marks(facts: &Facts) -> &[RecordMark] {
     match facts {
         Facts::Progress(progress) => &progress.records,
         Facts::Commit(commit) => &commit.written.records,

@@ -14,9 +14,11 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Adds a lifecycle and makes it the current version of its kind. Older versions stay for the items they govern.
+    /// Adds a lifecycle and makes it the current version of its kind. Older versions stay for the items they govern. One
+    /// that is there already gets the new source: its prose may have changed, what it does has not.
     pub fn add(&mut self, table: Table) -> SharedTable {
-        let table = self.versions.entry(table.hash()).or_insert_with(|| Arc::new(table)).clone();
+        let table = Arc::new(table);
+        self.versions.insert(table.hash(), table.clone());
         self.current.insert(table.kind.clone(), table.clone());
         table
     }

@@ -6,16 +6,20 @@
 mod batches;
 mod committing;
 mod creating;
+mod exporting;
 mod fencing;
+mod files;
 mod harness;
 mod leasing;
 mod logging;
+mod lying;
 mod properties;
 mod random;
 mod reading;
 mod requests;
 mod schema;
 mod sweeping;
+mod tampering;
 
 macro_rules! conformance {
     ($($checks:tt)*) => {
@@ -114,6 +118,34 @@ conformance! {
     #[test] fn a_history_is_contiguous_and_chained() { logging }
     #[test] fn the_log_replays_to_what_is_kept() { logging }
     #[test] fn a_clock_that_is_set_back_does_not_turn_a_history_round() { logging }
+
+    // covers: K-41, K-42
+    #[test] fn an_export_is_replayed_to_the_same_log() { exporting }
+    #[test] fn an_empty_log_has_two_lines() { exporting }
+    // covers: K-40, K-41
+    #[test] fn a_line_is_checked_by_hand() { exporting }
+    // covers: K-42
+    #[test] fn what_was_held_comes_back_expired() { exporting }
+    // covers: K-44
+    #[test] fn a_replay_that_was_interrupted_is_carried_on() { exporting }
+    // covers: K-44
+    #[test] fn a_database_with_another_log_is_left_alone() { exporting }
+    // covers: K-44
+    #[test] fn an_unknown_event_stops_a_replay_before_anything_is_written() { exporting }
+    // covers: K-40
+    #[test] fn an_erased_body_leaves_a_line_that_says_so() { exporting }
+    // covers: K-41
+    #[test] fn odd_json_is_kept_exactly_or_refused() { exporting }
+    // covers: K-45, K-46
+    #[test] fn an_export_is_one_moment_while_others_write() { exporting }
+    // covers: K-41
+    #[test] fn a_lifecycle_comes_with_its_source() { exporting }
+    // covers: K-46
+    #[test] fn a_head_that_was_kept_proves_what_came_before_it() { exporting }
+    // covers: K-42, K-44
+    #[test] fn a_log_of_this_format_stays_readable() { exporting }
+    // covers: K-08, K-43
+    #[test] fn every_lie_about_an_item_is_found() { lying }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     #[test] fn pages_of_a_list_hold_every_item_once() { reading }

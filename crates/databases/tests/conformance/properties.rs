@@ -16,6 +16,7 @@ use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
+use crate::files::exported;
 use crate::harness::{Bench, Clock, Harness, Memory, Postgres, Sqlite};
 use crate::random::Scene;
 
@@ -148,6 +149,7 @@ async fn a_batch_is_its_requests<A: Harness, B: Harness>(batches: Vec<(Duration,
     }
     let entries = |log: Vec<(u64, Sealed)>| log.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>();
     assert_eq!(entries(many.log().await), entries(single.log().await), "the same log in the same order");
+    assert!(exported(&many).await == exported(&single).await, "the same bytes");
     many.verify().await;
     single.verify().await;
     many.close().await;
@@ -167,7 +169,7 @@ fn what_is_loaded_is_enough_on_memory() {
     holds(120, steps(), loaded_is_enough::<Memory>);
 }
 
-// covers: K-02
+// covers: K-02, K-41
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_memory() {
     holds(80, batches(), a_batch_is_its_requests::<Memory, Memory>);

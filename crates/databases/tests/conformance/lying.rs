@@ -1,0 +1,205 @@
+//! A database whose rows were changed behind its back: somebody with SQL and without scruples.
+//!
+//! It tells one lie about one item, and `verify` must name that item and what is wrong.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tenure_core::entry::{Entry, Sealed};
+use tenure_core::id::{Fence, ItemId};
+use tenure_core::item::Item;
+use tenure_core::lifecycle::StateId;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::word::Store;
+use tenure_databases::verify::{self, At, Fault};
+use tenure_databases::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+
+use crate::files::database_is_sound;
+use crate::harness::{Bench, Harness};
+use crate::requests::*;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lie {
+    State,
+    Fence,
+    Version,
+    Priority,
+    Payload,
+    Output,
+    RecordGone,
+    RecordBody,
+    ExecutionGone,
+    ExecutionOwner,
+    RowGone,
+    HistoryCut,
+    HistoryForged,
+    LogGap,
+    LogForged,
+    LogSwapped,
+    LogCut,
+    Head,
+}
+
+struct Lying<'a, D> {
+    inner: &'a D,
+    item: ItemId,
+    lie: Lie,
+}
+
+impl<D: Database> Lying<'_, D> {
+    fn row(&self, item: &mut Item) {
+        match self.lie {
+            Lie::State => item.state = StateId(0),
+            Lie::Fence => item.fence = Fence(7),
+            Lie::Version => item.version += 1,
+            Lie::Priority => item.priority = 9,
+            _ => {}
+        }
+    }
+
+    fn forge(&self, entry: &mut Sealed) {
+        let mut forged: Entry = (**entry).clone();
+        forged.actor = actor("worker:mallory/1");
+        *entry = Sealed::new(forged);
+    }
+}
+
+impl<D: Database> Database for Lying<'_, D> {
+    type Tx<'t>
+        = D::Tx<'t>
+    where
+        Self: 't;
+
+    fn begin(&self, batch: BatchId) -> impl Future<Output = Result<D::Tx<'_>, Error>> + Send {
+        self.inner.begin(batch)
+    }
+
+    fn settle(&self, batch: BatchId) -> impl Future<Output = Result<Settled, Error>> + Send {
+        self.inner.settle(batch)
+    }
+
+    fn tables(&self) -> Arc<Tables> {
+        self.inner.tables()
+    }
+
+    fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.add_table(source)
+    }
+
+    fn item(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Item>, Error>> + Send {
+        self.inner.item(store, id)
+    }
+
+    async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
+        let mut whole = self.inner.whole(store, id).await?;
+        if let Some(whole) = whole.as_mut().filter(|_| id == self.item) {
+            self.row(&mut whole.item);
+            match self.lie {
+                Lie::Payload => whole.payload = Some(body("[]")),
+                Lie::Output => whole.output = Some(body("8")),
+                Lie::RecordGone => whole.records.clear(),
+                Lie::RecordBody => whole.records[0].body = Some(body("[]")),
+                Lie::ExecutionGone => whole.executions.clear(),
+                Lie::ExecutionOwner => whole.executions[0].owner = actor("worker:mallory/1").owner(),
+                _ => {}
+            }
+        }
+        Ok(whole)
+    }
+
+    async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        let mut items = self.inner.list(query).await?;
+        items.retain(|item| self.lie != Lie::RowGone || item.id != self.item);
+        items.iter_mut().filter(|item| item.id == self.item).for_each(|item| self.row(item));
+        Ok(items)
+    }
+
+    async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
+        let mut history = self.inner.history(store, id).await?;
+        if id == self.item {
+            match self.lie {
+                Lie::HistoryCut => history.truncate(history.len() - 1),
+                Lie::HistoryForged => {
+                    history.iter_mut().last().into_iter().for_each(|entry| self.forge(entry))
+                }
+                _ => {}
+            }
+        }
+        Ok(history)
+    }
+
+    async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
+        let mut page = self.inner.log(after, limit).await?;
+        let at = page.iter().position(|(_, entry)| entry.item == self.item && entry.version == 2);
+        match (self.lie, at) {
+            (Lie::LogGap, Some(at)) => drop(page.remove(at)),
+            (Lie::LogForged, Some(at)) => self.forge(&mut page[at].1),
+            (Lie::LogSwapped, Some(at)) => page.swap(at, at + 1),
+            (Lie::LogCut, _) => drop(page.pop()),
+            _ => {}
+        }
+        Ok(page)
+    }
+
+    fn sequence(&self, limit: usize) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.sequence(limit)
+    }
+
+    async fn head(&self) -> Result<Head, Error> {
+        let mut head = self.inner.head().await?;
+        if self.lie == Lie::Head {
+            head.chain = tenure_core::hash::Hash::ZERO;
+        }
+        Ok(head)
+    }
+
+    fn due(
+        &self,
+        what: Overdue,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
+        self.inner.due(what, after, limit)
+    }
+}
+
+pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
+    bench.job().await;
+    let item = bench.job().await;
+    let execution = bench.run("worker:a/1", item).await;
+    bench.ask("worker:a/1", progress(execution, record("note", "n", "1"))).await;
+    bench.ask("worker:a/1", commit(execution)).await;
+    bench.job().await;
+    database_is_sound(bench).await;
+    let lies = [
+        (Lie::State, "state is PENDING and should be SUCCEEDED"),
+        (Lie::Fence, "claim_version is 7 and should be 1"),
+        (Lie::Version, "is at version 5, but its history has 4 entries"),
+        (Lie::Priority, "is not what its entries say"),
+        (Lie::Payload, "its payload was changed"),
+        (Lie::Output, "its output was changed"),
+        (Lie::RecordGone, "record note `n` is missing or was changed"),
+        (Lie::RecordBody, "the body of record note `n` was changed"),
+        (Lie::ExecutionGone, "has 0 ended executions and should have 1"),
+        (Lie::ExecutionOwner, "mallory"),
+        (Lie::RowGone, "is in the log, but not among the items"),
+        (Lie::HistoryCut, "the log has version 4 of it"),
+        (Lie::HistoryForged, "has another version 4 in its history than in the log"),
+        (Lie::LogGap, "what was between is missing"),
+        (Lie::LogForged, "one of the two was changed"),
+        (Lie::LogSwapped, "what was between is missing"),
+        (Lie::LogCut, "but its head counts 6"),
+        (Lie::Head, "but the head is 0000"),
+    ];
+    for (lie, words) in lies {
+        let lying = Lying { inner: bench.database(), item, lie };
+        let report = verify::database(&lying, None, |_| {}).await.unwrap();
+        let told = |fault: &Fault| fault.what.contains(words);
+        let fault = report.faults.iter().find(|fault| told(fault));
+        let Some(fault) = fault else { panic!("{lie:?} was not found: {report:#?}") };
+        assert!(fault.at == At::Log || fault.item == Some(item), "{lie:?}: {report:#?}");
+        let of_others = report.faults.iter().filter(|fault| fault.item.is_some_and(|other| other != item));
+        let blames = lie != Lie::LogCut && of_others.count() > 0;
+        assert!(!blames, "{lie:?} is not blamed on others: {report:#?}");
+    }
+}

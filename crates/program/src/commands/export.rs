@@ -1,0 +1,71 @@
+//! `tenure export`: the log of a database as a file.
+//!
+//! The file gets its name when it is whole and on the disk. Until then it has another, so nobody takes half an export for
+//! one.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tenure_databases::Database;
+use tenure_databases::export::{export, line::End};
+
+use super::verify::sums;
+use crate::cli::Export;
+use crate::database::{self, Access, Work};
+use crate::outcome::{Error, Outcome};
+use crate::output::{Output, Progress};
+use crate::source::STDIN;
+
+pub fn run(arguments: &Export, output: &mut Output) -> Result<Outcome, Error> {
+    let url = &arguments.db.url;
+    match arguments.file.as_deref() {
+        None | Some(STDIN) => {
+            let mut out = BufWriter::with_capacity(1 << 16, output);
+            database::with(url, Access::Existing, To { out: &mut out })?;
+        }
+        Some(file) => {
+            let end = whole(file, |out| database::with(url, Access::Existing, To { out }))?;
+            output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
+            output.line(format_args!("head {}", end.chain))?;
+            output.line("keep the head elsewhere: with `tenure verify FILE --head HEAD` it shows whether anything was changed since")?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+struct To<'a, W> {
+    out: &'a mut W,
+}
+
+impl<W: Write> Work for To<'_, W> {
+    type Done = End;
+
+    async fn run<D: Database>(self, database: &D) -> Result<End, Error> {
+        let mut progress = Progress::new("entries exported");
+        let mut out = self.out;
+        Ok(export(database, &mut out, |entries| progress.tell(entries)).await?)
+    }
+}
+
+/// Writes a file beside the one that is wanted, and gives it the name when everything went well.
+fn whole<T>(file: &str, write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>) -> Result<T, Error> {
+    let unwritable = |why: io::Error| Error::Unwritable { file: file.to_string(), why };
+    let part = beside(Path::new(file));
+    let mut out = BufWriter::with_capacity(1 << 16, File::create_new(&part).map_err(unwritable)?);
+    let written = write(&mut out).and_then(|done| {
+        let opened = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
+        opened.sync_all().and_then(|()| fs::rename(&part, file)).map_err(unwritable)?;
+        Ok(done)
+    });
+    if written.is_err() {
+        // What matters is the error; a part that can not be removed has a name that says what it is.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let name = file.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
+    file.with_file_name(format!(".{name}.part-{}", std::process::id()))
+}
