@@ -40,7 +40,7 @@ impl Server {
         let mark = if theirs.contains('?') { '&' } else { '?' };
         let url = format!("{theirs}{mark}schema={}", self.schema());
         let options = postgres::Options { tables: shipped::tables(), clock: None };
-        let database = Postgres::connect(&url, options).await.map_err(|why| Error::Bench(why.to_string()))?;
+        let database = Postgres::connect(&url, options).await?;
         let gather = Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()));
         Ok(Stage { gather })
     }
