@@ -168,13 +168,13 @@ impl Gather {
         end.writers.closed().await;
     }
 
-    async fn call(&self, requests: Vec<Request>) -> Vec<Result<Reply, Error>> {
+    async fn call(&self, requests: Vec<Request>) -> Replies {
         let share = self.share(&requests);
         let room = self.room.clone().acquire_many_owned(share).await.expect("the room is never closed");
         self.send(Call::new(requests, room)).await
     }
 
-    async fn send(&self, (call, answered): (Call, Answered)) -> Vec<Result<Reply, Error>> {
+    async fn send(&self, (call, answered): (Call, Answered)) -> Replies {
         let count = call.len();
         if self.queue.send(call).is_err() {
             let gone = || Err(Error::Unavailable("the writers have ended".to_string()));
@@ -194,9 +194,10 @@ impl Gather {
     }
 }
 
-type Answered = oneshot::Receiver<Vec<Result<Reply, Error>>>;
+type Replies = Vec<Result<Reply, Error>>;
+type Answered = oneshot::Receiver<Replies>;
 
-fn only(mut replies: Vec<Result<Reply, Error>>) -> Result<Reply, Error> {
+fn only(mut replies: Replies) -> Result<Reply, Error> {
     replies.pop().expect("every request gets a reply")
 }
 

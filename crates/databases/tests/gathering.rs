@@ -4,6 +4,9 @@
 
 #[path = "faults/faulty.rs"]
 mod faulty;
+#[path = "conformance/schema.rs"]
+#[allow(dead_code, reason = "another test program uses the rest")]
+mod schema;
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
@@ -15,10 +18,11 @@ use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::code::Code;
 use tenure_core::id::{ExecutionId, Fence, ItemId};
+use tenure_core::lifecycle::shipped;
 use tenure_core::request::{Command, Commit, Create, Effects, Request, Start, Take, Terms};
 use tenure_databases::batch::{BATCH_MAX, Reply};
 use tenure_databases::gather::{Gather, Options, Writers};
-use tenure_databases::{Database, Error, Query};
+use tenure_databases::{Database, Error, Query, postgres, sqlite};
 use tokio::task::JoinSet;
 
 use faulty::{Fault, Faulty, STEPS, Step, create, creates, request};
@@ -426,4 +430,56 @@ fn dropping_the_last_handle_joins_the_thread() {
     assert!(gather.ask_all_blocking(creates(3)).iter().all(is_fresh));
     drop(gather);
     assert_eq!(Arc::strong_count(&database), 1, "the thread has ended and let go of the database");
+}
+
+/// Callers at once: each creates its own, all create one together, and one of them asks for what can not be.
+async fn callers_of<D: Database + 'static>(database: Arc<D>, gather: &Gather) {
+    let mut callers = JoinSet::new();
+    for caller in 0..64 {
+        let gather = gather.clone();
+        callers.spawn(async move {
+            let own = id(&gather.ask(create(&format!("n{caller}"))).await);
+            let schema = Create::new("claim".parse().unwrap(), Body::json(*b"{}").unwrap());
+            let refused = gather.ask(request("api:test", Command::Create(schema))).await;
+            assert_eq!(refused.unwrap().answer.code(), Some(Code::SchemaViolation));
+            let common = gather.ask(create("common")).await;
+            (own, id(&common), is_fresh(&common))
+        });
+    }
+    let replies = callers.join_all().await;
+    assert_eq!(replies.iter().map(|(own, ..)| own).collect::<BTreeSet<_>>().len(), 64);
+    assert_eq!(replies.iter().map(|(_, common, _)| common).collect::<BTreeSet<_>>().len(), 1);
+    assert_eq!(replies.iter().filter(|(.., fresh)| *fresh).count(), 1);
+    let all = database.list(&Query { limit: 1_000, ..Query::default() }).await.expect("reading works");
+    assert_eq!(all.len(), 65);
+}
+
+// covers: K-02, K-04
+#[test]
+fn callers_of_sqlite_share_one_thread() {
+    on_a_runtime(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
+        let database = sqlite::Sqlite::open(&folder.path().join("tenure.db"), options).expect("it opens");
+        let database = Arc::new(database);
+        let gather = Gather::start(database.clone(), Options::new(Writers::Thread, 7));
+        callers_of(database, &gather).await;
+        gather.close().await;
+    });
+}
+
+// covers: K-02, K-04
+#[test]
+fn callers_of_postgres_share_two_tasks() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let schema = schema::fresh();
+        let options = postgres::Options { tables: shipped::tables(), clock: None };
+        let database = postgres::Postgres::connect(&schema::url(&schema), options).await.expect("it opens");
+        let database = Arc::new(database);
+        let gather = Gather::start(database.clone(), Options::new(Writers::TASKS, 7));
+        callers_of(database, &gather).await;
+        gather.close().await;
+        schema::drop(&schema).await;
+    });
 }

@@ -3,16 +3,14 @@
 use tenure_core::request::Request;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::{Answered, Options, bytes};
-use crate::Error;
-use crate::batch::Reply;
+use super::{Answered, Options, Replies, bytes};
 
 /// Requests of one caller, which go into one batch.
 #[derive(Debug)]
 pub(super) struct Call {
     requests: Vec<Request>,
     bytes: usize,
-    answer: oneshot::Sender<Vec<Result<Reply, Error>>>,
+    answer: oneshot::Sender<Replies>,
     /// Given back when a writer takes the call.
     room: OwnedSemaphorePermit,
 }
@@ -33,7 +31,7 @@ impl Call {
 #[derive(Debug, Default)]
 pub(super) struct Load {
     pub requests: Vec<Request>,
-    callers: Vec<(usize, oneshot::Sender<Vec<Result<Reply, Error>>>)>,
+    callers: Vec<(usize, oneshot::Sender<Replies>)>,
     bytes: usize,
 }
 
@@ -46,7 +44,7 @@ impl Load {
     }
 
     /// Gives every caller the replies to its requests.
-    pub fn answer(self, replies: Vec<Result<Reply, Error>>) {
+    pub fn answer(self, replies: Replies) {
         assert_eq!(replies.len(), self.requests.len(), "every request gets a reply");
         let mut replies = replies.into_iter();
         for (count, answer) in self.callers {

@@ -6,10 +6,11 @@ use tenure_core::draw::Draw;
 use tenure_core::request::Request;
 use tokio::sync::{Mutex, watch};
 
-use super::call::Inlet;
+use super::Replies;
+use super::call::{Inlet, Load};
 use super::shield::Shield;
 use super::wait::caught;
-use crate::batch::{self, Reply};
+use crate::batch;
 use crate::{Database, Error};
 
 #[derive(Debug)]
@@ -42,11 +43,11 @@ impl<D: Database> Writer<D> {
         }
     }
 
-    async fn next(&self) -> Option<super::call::Load> {
+    async fn next(&self) -> Option<Load> {
         self.inlet.lock().await.load().await
     }
 
-    async fn replies(&mut self, requests: &[Request]) -> Vec<Result<Reply, Error>> {
+    async fn replies(&mut self, requests: &[Request]) -> Replies {
         let mut seeds = Vec::with_capacity(requests.len());
         seeds.extend((0..).zip(requests).map(|(ordinal, _)| Draw::numbered(self.draw.number(), ordinal)));
         run(&self.database, requests, &seeds, &mut self.draw).await
@@ -60,7 +61,7 @@ async fn run<D: Database>(
     requests: &[Request],
     seeds: &[Draw],
     draw: &mut Draw,
-) -> Vec<Result<Reply, Error>> {
+) -> Replies {
     let panic = match caught(batch::run_seeded(database, requests, seeds, draw)).await {
         Ok(replies) => return replies,
         Err(panic) => panic,

@@ -83,12 +83,14 @@ struct Bench {
 impl Bench {
     async fn measure(&mut self, only: &[Measurement]) -> Result<Vec<Row>, Error> {
         let is_wanted = |which: &Measurement| only.is_empty() || only.contains(which);
+        let wanted = Measurement::ALL.into_iter().filter(is_wanted);
+        let wanted: Vec<Measurement> = wanted.filter(|which| self.target.has(*which)).collect();
         let (mut limits, mut rows) = (Limits::default(), Vec::new());
-        for which in Measurement::ALL.into_iter().filter(is_wanted) {
+        for which in wanted {
             self.progress.say("limits of the machine…");
             limits.add(self.target.sample(self.sizes.limits).await?);
             self.progress.say(&format!("{}…", which.as_str()));
-            let Some(row) = self.one(which).await? else { continue };
+            let row = self.one(which).await?;
             let limit_name = row.limit_name.clone().or(self.target.limit_of(which).map(str::to_string));
             let (name, store) = (which.as_str().to_string(), self.target.store());
             rows.push(Row { name, store, limit_name, ..row });
@@ -103,22 +105,21 @@ impl Bench {
         Ok(all)
     }
 
-    /// None: it does not apply to this database.
-    async fn one(&mut self, which: Measurement) -> Result<Option<Row>, Error> {
+    async fn one(&mut self, which: Measurement) -> Result<Row, Error> {
         match which {
-            Measurement::CreateOne => self.create(1, self.sizes.create_one).await.map(Some),
-            Measurement::Create64 => self.create(64, self.sizes.create_64).await.map(Some),
+            Measurement::CreateOne => self.create(1, self.sizes.create_one).await,
+            Measurement::Create64 => self.create(64, self.sizes.create_64).await,
             Measurement::CreateBulk => {
                 let stage = self.target.fresh().await?;
                 let created = create::bulk(&stage, BULK, self.sizes.create_bulk).await?;
-                Ok(Some(of_created(created, 1, BULK)))
+                Ok(of_created(created, 1, BULK))
             }
             Measurement::Drain => {
                 let drained = self.drain(self.sizes.drain).await?;
-                Ok(Some(of_drained(&drained)))
+                Ok(of_drained(&drained))
             }
-            Measurement::AcquireDeep => self.acquire_deep().await.map(Some),
-            Measurement::DrainMillion => self.drain_million().await.map(Some),
+            Measurement::AcquireDeep => self.acquire_deep().await,
+            Measurement::DrainMillion => self.drain_million().await,
             Measurement::Pinned => self.pinned().await,
         }
     }
@@ -166,20 +167,20 @@ impl Bench {
         })
     }
 
-    async fn pinned(&mut self) -> Result<Option<Row>, Error> {
+    async fn pinned(&mut self) -> Result<Row, Error> {
         let n = self.sizes.pinned;
         let stage = self.target.fresh().await?;
-        let Some(pin) = self.target.pin().await? else { return Ok(None) };
+        let pin = self.target.pin().await?;
         let held = pinned::drained(&stage, Some(pin), n).await?;
         drop(stage);
         let stage = self.target.fresh().await?;
         let free = pinned::drained(&stage, None, n).await?;
-        Ok(Some(Row {
+        Ok(Row {
             limit_name: Some("not pinned".to_string()),
             limit: Some(free.rate),
             ratio: Some(held.rate / free.rate),
             ..of_drained(&held)
-        }))
+        })
     }
 }
 

@@ -65,11 +65,20 @@ impl Target {
         }
     }
 
-    /// A snapshot that is kept open, where a database can have one that harms.
-    pub async fn pin(&mut self) -> Result<Option<Pin>, Error> {
+    /// Whether there is something to measure: a snapshot that is kept open harms a database that has several versions
+    /// of a row, and those of SQLite are in a file of their own.
+    pub fn has(&self, measurement: Measurement) -> bool {
         match self {
-            Target::Sqlite(_) => Ok(None),
-            Target::Postgres(server) => server.pin().await.map(Some),
+            Target::Sqlite(_) => measurement != Measurement::Pinned,
+            Target::Postgres(_) => true,
+        }
+    }
+
+    /// A snapshot that is kept open.
+    pub async fn pin(&mut self) -> Result<Pin, Error> {
+        match self {
+            Target::Sqlite(_) => Err(Error::Bench("SQLite has no snapshot that harms".to_string())),
+            Target::Postgres(server) => server.pin().await,
         }
     }
 

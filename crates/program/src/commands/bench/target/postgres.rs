@@ -1,5 +1,10 @@
 //! A scratch schema on a PostgreSQL server.
 
+use std::sync::Arc;
+
+use tenure_core::lifecycle::shipped;
+use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::postgres::{self, Postgres};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
@@ -31,7 +36,13 @@ impl Server {
     pub async fn fresh(&mut self) -> Result<Stage, Error> {
         self.drop_schema(&self.schema()).await?;
         self.made += 1;
-        Err(Error::NoDatabase { url: self.url.clone() })
+        let theirs = theirs(&self.url);
+        let mark = if theirs.contains('?') { '&' } else { '?' };
+        let url = format!("{theirs}{mark}schema={}", self.schema());
+        let options = postgres::Options { tables: shipped::tables(), clock: None };
+        let database = Postgres::connect(&url, options).await?;
+        let gather = Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()));
+        Ok(Stage { gather })
     }
 
     pub async fn sample(&mut self, n: usize) -> Result<Vec<Sample>, Error> {

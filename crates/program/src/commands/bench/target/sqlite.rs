@@ -42,7 +42,7 @@ impl Folder {
         self.made += 1;
         let path = self.path().join(format!("{}.db", self.made));
         let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
-        let database = Sqlite::open(&path, options).map_err(|why| Error::Bench(why.to_string()))?;
+        let database = Sqlite::open(&path, options)?;
         let gather = Gather::start(Arc::new(database), Options::new(Writers::Thread, chance()));
         Ok(Stage { gather })
     }
