@@ -294,7 +294,7 @@ impl PostgresTx<'_> {
 
     fn lanes_of(&self, items: &[ItemId], world: &World) -> Vec<Lane> {
         let items = items.iter().filter_map(|id| world.items.get(id));
-        items.filter_map(lane_of).filter_map(|key| world.lanes.get(&key)).copied().collect()
+        items.filter_map(|item| lane_of(item)).filter_map(|key| world.lanes.get(&key)).copied().collect()
     }
 }
 

@@ -267,7 +267,7 @@ impl PostgresTx<'_> {
             for row in &answers.next().unwrap_or_default().rows {
                 let execution = ended(row, &mut self.memo)?;
                 if hanging.executions.contains(&execution.id) {
-                    world.executions.entry(execution.id).or_insert(execution);
+                    world.executions.entry(execution.id).or_insert_with(|| execution.into());
                 }
             }
         }
@@ -320,7 +320,7 @@ impl Held {
         if let Some(payload) = self.payload {
             world.payloads.insert(item.id, payload);
         }
-        world.items.insert(item.id, item);
+        world.items.insert(item.id, item.into());
     }
 }
 
