@@ -3,11 +3,20 @@
 //! The numbers in the names are those of the list of faults. What is the same for all: whatever was answered is there
 //! afterwards, nothing is there by half, and nothing is stuck ([`oracle`]).
 
+mod backups;
 mod child;
+mod disk;
+mod files;
+mod flips;
+mod inbox;
 mod kills;
+mod migrations;
 mod oracle;
+mod power;
 mod rounds;
 mod script;
+mod server;
+mod shim;
 mod voice;
 mod writer;
 

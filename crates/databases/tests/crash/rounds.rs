@@ -21,7 +21,7 @@ rounds! {
     /// D3: the power is cut, and what was not synced is lost.
     power_cuts: 4, 200;
     /// D5, D6: calls of each sort that fail, out of all there are.
-    failing_calls: 4, 100_000;
+    failing_calls: 3, 100_000;
     /// D7: places at which a migration is killed, out of all there are.
     migration_kills: 6, 100_000;
     /// D8: backups under load.
