@@ -45,6 +45,18 @@ fn s4_a_lost_index_of_the_log_is_made_again() {
     on_two_threads(async { check(&Sqlite::open(&path, sqlite_options()).unwrap(), &acks).await });
 }
 
+/// Whoever copies the file of a database that is not in use has all of it.
+#[test]
+fn a_database_that_was_closed_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, acks) = left_behind(folder.path(), rounds::seed());
+    on_two_threads(async { check(&Sqlite::open(&path, sqlite_options()).unwrap(), &acks).await });
+    assert!(!beside(&path, "-wal").exists() && !beside(&path, "-shm").exists(), "nothing is left beside it");
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(&path, &copy).unwrap();
+    on_two_threads(async { check(&Sqlite::open(&copy, sqlite_options()).unwrap(), &acks).await });
+}
+
 /// With the log go the writes that are only there. What is left is an older state, and whole.
 #[test]
 fn s3_without_its_log_a_database_is_older_and_sound_or_refused() {
