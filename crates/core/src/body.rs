@@ -42,6 +42,11 @@ impl Body {
         }
     }
 
+    /// A body that was accepted before and kept under its hash. None if these are not its bytes any more.
+    pub fn kept(bytes: &[u8], hash: &Hash) -> Option<Body> {
+        (Hash::of(bytes) == *hash).then(|| Body { hash: *hash, bytes: bytes.into() })
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -13,6 +13,7 @@
 
 pub mod batch;
 pub mod export;
+pub mod gather;
 pub mod memory;
 pub mod postgres;
 pub mod replay;

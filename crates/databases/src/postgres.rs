@@ -17,6 +17,7 @@
 //! | `hints`, `laneless` | what this process remembers, and could forget |
 //! | `read`, `log` | reading outside a transaction; the log's order |
 
+mod backup;
 mod catalog;
 mod claim;
 mod fault;
@@ -45,6 +46,7 @@ use tenure_core::word::Store;
 
 use crate::memory::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+pub use backup::backup;
 use catalog::{Adding, Catalog};
 use hints::Hints;
 use laneless::Laneless;

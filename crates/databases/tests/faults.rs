@@ -1,266 +1,27 @@
-//! A database that fails where it is told to: at each step of a transaction, once, a few times or always.
+//! A database that fails at each step of a transaction, once, a few times or always.
 //!
 //! Whatever fails, nothing is written twice or by half, and a fault that is about one request costs that one alone.
 
-use std::collections::VecDeque;
-use std::future::Future;
-use std::sync::{Arc, Mutex};
+#[path = "faults/faulty.rs"]
+mod faulty;
+
+use std::io::Cursor;
 
 use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::draw::Draw;
-use tenure_core::entry::Sealed;
-use tenure_core::id::ItemId;
 use tenure_core::item::Item;
-use tenure_core::lifecycle::shipped;
-use tenure_core::lifecycle::tables::Tables;
-use tenure_core::request::{Acquire, Command, Create, Need, Request, Terms};
-use tenure_core::time::Time;
-use tenure_core::word::{Kind, Store};
-use tenure_core::world::{Change, World};
+use tenure_core::request::{Acquire, Command, Create, Request, Terms};
 use tenure_databases::batch::{self, Reply};
-use tenure_databases::memory::{Memory, MemoryTx};
-use tenure_databases::{
-    BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
-};
+use tenure_databases::export::export;
+use tenure_databases::replay::{Replayed, Stopped, replay};
+use tenure_databases::{Database, Error, Query};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
-    Begin,
-    Lock,
-    Claim,
-    Write,
-    Append,
-    Commit,
-}
-
-const STEPS: [Step; 6] = [Step::Begin, Step::Lock, Step::Claim, Step::Write, Step::Append, Step::Commit];
-
-#[derive(Clone, Debug)]
-enum Fault {
-    /// At this step, once.
-    At(Step, Error),
-    /// The commit's answer is lost; whether it happened is said here.
-    Unheard { happened: bool },
-    /// The outcome of a commit can not be asked for, once.
-    Settle(Error),
-    /// Fewer rows than planned, once.
-    Short,
-}
-
-#[derive(Default)]
-struct Faults {
-    coming: VecDeque<Fault>,
-    /// A create of this name breaks its statement, for ever.
-    poison: Option<String>,
-    commits: usize,
-}
-
-impl Faults {
-    /// The error that is due at this step, if one is.
-    fn at(&mut self, step: Step) -> Result<(), Error> {
-        match self.coming.front() {
-            Some(Fault::At(at, _)) if *at == step => match self.coming.pop_front() {
-                Some(Fault::At(_, error)) => Err(error),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-}
-
-struct Faulty {
-    inner: Memory,
-    faults: Arc<Mutex<Faults>>,
-}
-
-struct FaultyTx {
-    inner: MemoryTx,
-    faults: Arc<Mutex<Faults>>,
-}
-
-impl Faulty {
-    fn new(coming: impl IntoIterator<Item = Fault>) -> Faulty {
-        let clock = || Time::from_micros(1_794_774_300_000_000);
-        let faults = Faults { coming: coming.into_iter().collect(), ..Faults::default() };
-        Faulty {
-            inner: Memory::new(shipped::tables(), Arc::new(clock)),
-            faults: Arc::new(Mutex::new(faults)),
-        }
-    }
-
-    fn at(&self, step: Step) -> Result<(), Error> {
-        self.faults.lock().unwrap().at(step)
-    }
-
-    fn commits(&self) -> usize {
-        self.faults.lock().unwrap().commits
-    }
-
-    fn is_spent(&self) -> bool {
-        self.faults.lock().unwrap().coming.is_empty()
-    }
-}
-
-impl Database for Faulty {
-    type Tx<'a> = FaultyTx;
-
-    async fn begin(&self, batch: BatchId) -> Result<FaultyTx, Error> {
-        self.at(Step::Begin)?;
-        Ok(FaultyTx { inner: self.inner.begin(batch).await?, faults: self.faults.clone() })
-    }
-
-    async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
-        let fault =
-            self.faults.lock().unwrap().coming.pop_front_if(|fault| matches!(fault, Fault::Settle(_)));
-        if let Some(Fault::Settle(error)) = fault {
-            return Err(error);
-        }
-        self.inner.settle(batch).await
-    }
-
-    fn tables(&self) -> Arc<Tables> {
-        self.inner.tables()
-    }
-
-    fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send {
-        self.inner.add_table(source)
-    }
-
-    fn item(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Item>, Error>> + Send {
-        self.inner.item(store, id)
-    }
-
-    fn whole(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Option<Whole>, Error>> + Send {
-        self.inner.whole(store, id)
-    }
-
-    fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send {
-        self.inner.list(query)
-    }
-
-    fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Sealed>, Error>> + Send {
-        self.inner.history(store, id)
-    }
-
-    fn log(
-        &self,
-        after: u64,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<(u64, Sealed)>, Error>> + Send {
-        self.inner.log(after, limit)
-    }
-
-    fn sequence(&self, limit: usize) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.inner.sequence(limit)
-    }
-
-    fn head(&self) -> impl Future<Output = Result<Head, Error>> + Send {
-        self.inner.head()
-    }
-
-    fn due(
-        &self,
-        what: Overdue,
-        after: Option<ItemId>,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
-        self.inner.due(what, after, limit)
-    }
-}
-
-impl FaultyTx {
-    fn at(&self, step: Step) -> Result<(), Error> {
-        self.faults.lock().unwrap().at(step)
-    }
-
-    /// Whether the wave writes the name that breaks its statement.
-    fn is_poisoned(&self, wave: &[Change]) -> bool {
-        let poison = self.faults.lock().unwrap().poison.clone();
-        wave.iter().any(|change| match change {
-            Change::Name(key, _) => Some(key.name.as_str()) == poison.as_deref(),
-            _ => false,
-        })
-    }
-}
-
-impl Tx for FaultyTx {
-    fn tables(&self) -> Arc<Tables> {
-        self.inner.tables()
-    }
-
-    async fn lock(&mut self, need: &Need) -> Result<World, Error> {
-        self.at(Step::Lock)?;
-        self.inner.lock(need).await
-    }
-
-    async fn claim(
-        &mut self,
-        world: &mut World,
-        store: &Store,
-        kind: &Kind,
-        after: Option<Place>,
-        limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
-        self.at(Step::Claim)?;
-        self.inner.claim(world, store, kind, after, limit).await
-    }
-
-    async fn write(&mut self, wave: &[Change]) -> Result<usize, Error> {
-        self.at(Step::Write)?;
-        if self.is_poisoned(wave) {
-            return Err(Error::Statement("value too long".to_string()));
-        }
-        let short = self.faults.lock().unwrap().coming.pop_front_if(|fault| matches!(fault, Fault::Short));
-        Ok(self.inner.write(wave).await? - usize::from(short.is_some()))
-    }
-
-    async fn inbox(&mut self, limit: usize) -> Result<Vec<Posted>, Error> {
-        self.inner.inbox(limit).await
-    }
-
-    async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
-        self.inner.judged(rows).await
-    }
-
-    async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
-        self.at(Step::Append)?;
-        self.inner.append(entries).await
-    }
-
-    async fn commit(self) -> Commit {
-        if let Err(error) = self.at(Step::Commit) {
-            return Commit::Not(error);
-        }
-        let unheard = |fault: &mut Fault| matches!(fault, Fault::Unheard { .. });
-        let unheard = self.faults.lock().unwrap().coming.pop_front_if(unheard);
-        if let Some(Fault::Unheard { happened: false }) = unheard {
-            return Commit::Unknown;
-        }
-        self.faults.lock().unwrap().commits += 1;
-        match (self.inner.commit().await, unheard) {
-            (_, Some(_)) => Commit::Unknown,
-            (commit, None) => commit,
-        }
-    }
-}
-
-fn request(actor: &str, command: Command) -> Request {
-    Request { store: "default".parse().unwrap(), actor: actor.parse().unwrap(), command }
-}
-
-fn create(name: &str) -> Request {
-    let create = Create::new("job".parse().unwrap(), Body::json(b"{}".to_vec()).unwrap());
-    request("api:test", Command::Create(Create { name: Some(name.parse().unwrap()), ..create }))
-}
+use faulty::{Fault, Faulty, STEPS, Step, create, creates, request};
 
 fn acquire() -> Request {
     let acquire = Acquire { kinds: vec!["job".parse().unwrap()], max: 1, terms: Terms::default() };
     request("worker:a/1", Command::Acquire(acquire))
-}
-
-fn creates(count: usize) -> Vec<Request> {
-    (0..count).map(|number| create(&format!("n{number}"))).collect()
 }
 
 fn run(database: &Faulty, requests: &[Request]) -> Vec<Result<Reply, Error>> {
@@ -397,4 +158,61 @@ fn an_empty_batch_asks_the_database_nothing() {
     let database = Faulty::new([Fault::At(Step::Begin, away())]);
     assert_eq!(run(&database, &[]), []);
     assert!(!database.is_spent());
+}
+
+/// A log of 600 creates, which takes two transactions to replay.
+fn exported() -> Vec<u8> {
+    let database = Faulty::new([]);
+    run(&database, &creates(600)).into_iter().for_each(|reply| assert!(reply.is_ok()));
+    export_of(&database)
+}
+
+fn export_of(database: &Faulty) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let mut file = Vec::new();
+    runtime.block_on(export(database, &mut file, |_| {})).unwrap();
+    file
+}
+
+fn replay_into(database: &Faulty, file: &[u8]) -> Result<Replayed, Stopped> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(replay(Cursor::new(file), database, &mut Draw::new(5), |_| {}))
+}
+
+// covers: K-42
+#[test]
+fn a_replay_goes_on_after_a_lost_race_and_settles_a_commit_that_was_not_heard_of() {
+    let file = exported();
+    let lost = || Error::LostRace("somebody was first".to_string());
+    let mut faults: Vec<Fault> = [Step::Begin, Step::Lock, Step::Write, Step::Append, Step::Commit]
+        .map(|step| Fault::At(step, lost()))
+        .into();
+    faults.extend([Fault::Unheard { happened: true }, Fault::Unheard { happened: false }]);
+    for fault in faults {
+        let database = Faulty::new([fault.clone()]);
+        let done = replay_into(&database, &file).unwrap();
+        assert_eq!((done.head.position, done.known), (600, 0), "{fault:?}");
+        assert_eq!(database.commits(), 2, "{fault:?}");
+        assert!(database.is_spent() && export_of(&database) == file, "{fault:?}");
+    }
+}
+
+// covers: K-44
+#[test]
+fn a_replay_that_broke_off_is_carried_on_where_it_stopped() {
+    let file = exported();
+    for step in [Step::Begin, Step::Lock, Step::Write, Step::Append, Step::Commit] {
+        let database = Faulty::new([Fault::At(step, Error::Unavailable("no room".to_string()))]);
+        let stopped = replay_into(&database, &file).unwrap_err();
+        assert!(matches!(stopped, Stopped::Database { written: 0, .. }), "{stopped}");
+        assert_eq!(replay_into(&database, &file).unwrap().known, 0);
+        assert!(export_of(&database) == file);
+    }
+    let database = Faulty::new([]);
+    database.faults.lock().unwrap().poison = Some("n550".to_string());
+    let stopped = replay_into(&database, &file).unwrap_err();
+    assert!(matches!(stopped, Stopped::Database { written: 500, .. }), "{stopped}");
+    database.faults.lock().unwrap().poison = None;
+    assert_eq!(replay_into(&database, &file).unwrap().known, 500);
+    assert!(export_of(&database) == file);
 }

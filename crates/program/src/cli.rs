@@ -44,6 +44,11 @@ pub enum Command {
     Export(Export),
     Verify(Verify),
     Replay(Replay),
+    Backup(Backup),
+    Migrate(Migrate),
+    /// Measure what this machine can do, and how much of it Tenure makes use of
+    #[command(subcommand, arg_required_else_help = true)]
+    Bench(Bench),
 }
 
 /// Show what happened, oldest first
@@ -107,6 +112,31 @@ pub struct Replay {
     /// The database, as in sqlite:tenure.db
     #[arg(long, value_name = "URL")]
     pub into: String,
+}
+
+/// Copy a database while it is in use
+///
+/// On SQLite the copy is a database, and it is verified; on PostgreSQL it is a dump for pg_restore.
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// Where to; nothing that exists is replaced
+    pub file: String,
+    #[command(flatten)]
+    pub db: Db,
+}
+
+/// Bring a database's schema up to date
+///
+/// Every command that opens a database does so, too. Each step happens whole or not at all.
+#[derive(Args, Debug)]
+pub struct Migrate {
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 /// Which database.
@@ -176,6 +206,67 @@ pub struct Draw {
     pub format: Format,
 }
 
+#[derive(Subcommand, Debug)]
+pub enum Bench {
+    Store(BenchStore),
+}
+
+/// Measure a database: how fast work is created, leased and committed, every answer durable
+///
+/// The limits of the machine are measured in the same run, before and after, because machines differ and are noisy: the
+/// ratio is what can be compared. Everything is written to a scratch file or schema, which is removed at the end.
+#[derive(Args, Debug)]
+pub struct BenchStore {
+    /// `sqlite:` is a scratch file in this folder, sqlite:FOLDER one in another; postgres://… a schema of its own there
+    #[arg(long, value_name = "URL", default_value = "sqlite:")]
+    pub db: String,
+    /// A hundredth of the work: to see that it runs, not to judge by
+    #[arg(long)]
+    pub quick: bool,
+    /// Only these measurements
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = measurement())]
+    pub only: Vec<Measurement>,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What `tenure bench store` measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measurement {
+    CreateOne,
+    Create64,
+    CreateBulk,
+    Drain,
+    AcquireDeep,
+    DrainMillion,
+    /// PostgreSQL only.
+    Pinned,
+}
+
+impl Measurement {
+    pub const ALL: [Measurement; 7] = [
+        Measurement::CreateOne,
+        Measurement::Create64,
+        Measurement::CreateBulk,
+        Measurement::Drain,
+        Measurement::AcquireDeep,
+        Measurement::DrainMillion,
+        Measurement::Pinned,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Measurement::CreateOne => "create_one",
+            Measurement::Create64 => "create_64",
+            Measurement::CreateBulk => "create_bulk",
+            Measurement::Drain => "drain",
+            Measurement::AcquireDeep => "acquire_deep",
+            Measurement::DrainMillion => "drain_1m",
+            Measurement::Pinned => "pinned",
+        }
+    }
+}
+
 /// What a command prints for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Form {
@@ -186,6 +277,13 @@ pub struct Form {
 
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
+}
+
+fn measurement() -> impl TypedValueParser<Value = Measurement> {
+    PossibleValuesParser::new(Measurement::ALL.map(Measurement::as_str)).map(|name| {
+        let named = |measurement: &Measurement| measurement.as_str() == name;
+        Measurement::ALL.into_iter().find(named).expect("only these names are possible")
+    })
 }
 
 /// Reads the command line. Help, the version and wrong usage are printed here and end with the exit code returned.

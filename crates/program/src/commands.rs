@@ -1,9 +1,12 @@
 //! The commands, one file each. An arm is a single call: what a command does is in its file, how it ends in its answer.
 
+mod backup;
+mod bench;
 mod check;
 mod export;
 mod lifecycle;
 mod log;
+mod migrate;
 mod replay;
 mod verify;
 
@@ -13,11 +16,14 @@ use crate::output::Output;
 
 pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
     match command {
+        Command::Backup(arguments) => backup::run(&arguments, output),
+        Command::Bench(command) => bench::run(command, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Replay(arguments) => replay::run(&arguments, output),
     }
 }

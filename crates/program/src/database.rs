@@ -10,6 +10,9 @@ use tenure_core::lifecycle::shipped;
 use tenure_core::time::Time;
 use tenure_databases::Database;
 use tenure_databases::memory::Memory;
+use tenure_databases::postgres::{self, Postgres};
+use tenure_databases::sqlite::{self, Sqlite};
+use tenure_databases::url::Url;
 
 use crate::outcome::Error;
 
@@ -23,20 +26,51 @@ pub trait Work {
     fn run<D: Database>(self, database: &D) -> impl Future<Output = Result<Self::Done, Error>>;
 }
 
+/// Whether a database that is not there is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// A name that was mistyped must not become a database.
+    Existing,
+    MayCreate,
+}
+
 /// Whether an argument names a database and not a file.
 pub fn is_url(argument: &str) -> bool {
     SCHEMES.iter().any(|scheme| argument.starts_with(scheme))
 }
 
 /// Opens the database and does the work.
-pub fn with<W: Work>(url: &str, work: W) -> Result<W::Done, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        match url.split(':').next() {
-            Some("memory") => work.run(&Memory::new(shipped::tables(), Arc::new(now))).await,
-            _ => Err(Error::NoDatabase { url: url.to_string() }),
+pub fn with<W: Work>(url: &str, access: Access, work: W) -> Result<W::Done, Error> {
+    let tables = shipped::tables();
+    let place = parse(url, access)?;
+    run(async {
+        match place {
+            Url::Memory => work.run(&Memory::new(tables, Arc::new(now))).await,
+            Url::Sqlite(path) => {
+                let options = sqlite::Options { tables, ..sqlite::Options::default() };
+                work.run(&Sqlite::open(&path, options)?).await
+            }
+            Url::Postgres(url) => {
+                let options = postgres::Options { tables, ..postgres::Options::default() };
+                work.run(&Postgres::connect(&url, options).await?).await
+            }
         }
     })
+}
+
+pub fn parse(url: &str, access: Access) -> Result<Url, Error> {
+    let place: Url = url.parse()?;
+    match &place {
+        Url::Sqlite(path) if access == Access::Existing && !path.exists() => {
+            Err(Error::NoDatabase { url: url.to_string() })
+        }
+        _ => Ok(place),
+    }
+}
+
+pub fn run<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(work)
 }
 
 /// A database in memory has no clock of its own.

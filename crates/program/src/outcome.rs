@@ -8,6 +8,7 @@ use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
 use tenure_core::word::Store;
 use tenure_databases::export::Failed;
 use tenure_databases::replay::Stopped;
+use tenure_databases::url::NotAUrl;
 
 /// How a command ended, mildest first: of several, the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,8 +49,14 @@ impl From<&Error> for Outcome {
             | Error::NotText { .. }
             | Error::NothingInside { .. }
             | Error::NoDatabase { .. }
+            | Error::NotAUrl(_)
+            | Error::Sqlite(_)
+            | Error::Postgres(_)
+            | Error::Unsound { .. }
             | Error::Database(_)
             | Error::Unwritable { .. }
+            | Error::Bench(_)
+            | Error::Interrupted
             | Error::Output(_) => Outcome::CouldNot,
         }
     }
@@ -70,8 +77,16 @@ pub enum Error {
     NotText { file: String },
     #[error("{folder} has no file that ends with .md")]
     NothingInside { folder: String },
-    #[error("`{url}` is no database that can be opened here")]
+    #[error("there is no database {url}")]
     NoDatabase { url: String },
+    #[error(transparent)]
+    NotAUrl(#[from] NotAUrl),
+    #[error(transparent)]
+    Sqlite(#[from] tenure_databases::sqlite::OpenError),
+    #[error(transparent)]
+    Postgres(#[from] tenure_databases::postgres::OpenError),
+    #[error("{file} is not sound: {fault}")]
+    Unsound { file: String, fault: String },
     #[error(transparent)]
     Database(#[from] tenure_databases::Error),
     #[error("there is no item {item} in store `{store}`")]
@@ -82,6 +97,10 @@ pub enum Error {
     Replay { file: String, stopped: Stopped },
     #[error("can not write {file}: {}", in_words(.why))]
     Unwritable { file: String, why: io::Error },
+    #[error("can not measure: {0}")]
+    Bench(String),
+    #[error("interrupted; what was written for it is removed")]
+    Interrupted,
     #[error("can not write the output: {0}")]
     Output(#[from] io::Error),
 }
@@ -112,7 +131,11 @@ impl Error {
             Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
             Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
-            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db or --db memory:".into(),
+            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db".into(),
+            Error::NotAUrl(_) => "for example --db sqlite:tenure.db".into(),
+            Error::Sqlite(_) => "nothing was changed; mend what it says and try again".into(),
+            Error::Postgres(_) => "nothing was changed; look whether the server runs and the URL is right".into(),
+            Error::Unsound { .. } => "`tenure verify` tells all that is wrong with the database it came from".into(),
             Error::Database(error) if error.is_retryable() => {
                 "try again; if it stays so, look whether the database runs and has room".into()
             }
@@ -135,6 +158,8 @@ impl Error {
                 Stopped::Database { .. } => "run the same command again: it carries on where it stopped".into(),
             },
             Error::Unwritable { .. } => "choose another place, or ask for the right to write there".into(),
+            Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
+            Error::Interrupted => "run it again when there is time; --quick takes a hundredth of it".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
         }
     }

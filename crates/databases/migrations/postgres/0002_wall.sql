@@ -59,7 +59,7 @@ create trigger executions_kept before delete or truncate on @.executions
 -- Named columns, so that placing a segment does not read its lines.
 create trigger segments_unchanged before update of segment, batch, seq, entries, at, lines on @.segments
     for each row execute function @.refuse('the log is append-only');
-create trigger segments_placed_once before update on @.segments
+create trigger segments_placed_once before update of pos, chain on @.segments
     for each row when (old.pos is not null or new.pos is null)
     execute function @.refuse('a place in the log is given once');
 create trigger segments_kept before delete or truncate on @.segments

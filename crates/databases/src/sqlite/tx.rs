@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
@@ -120,11 +121,29 @@ pub(super) struct Known {
     pub segment: i64,
 }
 
+/// The low half of an id is drawn at random, and is its own hash.
+#[derive(Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, id: u128) {
+        self.0 = id as u64;
+    }
+}
+
 /// What a transaction notes down.
 pub(super) struct Scratch {
     pub now: Time,
     pub last: Last,
-    pub known: HashMap<ItemId, Known>,
+    pub known: HashMap<ItemId, Known, BuildHasherDefault<IdHasher>>,
     /// A lane is loaded once: after that the world is newer.
     pub lanes: BTreeSet<LaneKey>,
     /// Lanes whose next item has to be looked for again, as queue and key.
@@ -163,7 +182,7 @@ impl SqliteTx {
         let scratch = Scratch {
             now: Time::default(),
             last,
-            known: HashMap::new(),
+            known: HashMap::default(),
             lanes: BTreeSet::new(),
             stale_lanes: BTreeSet::new(),
             queues: Vec::new(),
@@ -191,6 +210,10 @@ impl SqliteTx {
 
     fn step<T>(&mut self, step: impl FnOnce(&mut Parts<'_>) -> Result<T, Fault>) -> Result<T, Error> {
         let writer = &mut *self.writer;
+        // A refused row rolls everything back; nothing may be written after that, and alone.
+        if writer.connection.is_autocommit() {
+            return Err(Error::Statement("the transaction was rolled back".to_string()));
+        }
         let mut parts = Parts {
             context: Context {
                 connection: &writer.connection,

@@ -5,7 +5,7 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use tenure_core::body::Body;
-use tenure_core::execution::Execution;
+use tenure_core::execution::{Execution, Status};
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
 use tenure_core::time::Time;
@@ -129,7 +129,9 @@ fn insert(
     Ok(1)
 }
 
-const UPDATE: &str = "update items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
+// `or rollback`, as in the triggers: SQLite then needs no copy of the pages that a row's change touches. A row that is
+// refused ends the transaction, which is what happens to it anyway.
+const UPDATE: &str = "update or rollback items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
     updated = ?7, exclusive = ?8, owner = ?9, heartbeat = ?10, expires = ?11, window_ends = ?12, session = ?13, \
     committed = ?14, segment = ?15, head = ?16, rest = ?17 where rowid = ?18 and version = ?19";
 
@@ -187,14 +189,28 @@ fn renew(
 }
 
 fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Result<usize, Fault> {
-    // The row of one that committed is there until it is finished; the same seat under another fence is another's.
-    let sql = "insert into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5) \
-        on conflict (item, seat) do update set status = excluded.status, rest = excluded.rest \
-        where fence = excluded.fence";
     let row = ExecutionRow::of(execution);
-    let statement = ready(&mut statements.execution, statements.connection, sql)?;
+    let connection = statements.connection;
+    // One that is finished after its commit has its row from then.
+    if row.status == Status::Done && !is_one_step(execution) {
+        let sql = "update or rollback executions set status = ?1, rest = ?2 where item = ?3 and seat = ?4 and fence = ?5";
+        let mut statement = connection.prepare_cached(sql)?;
+        let (status, item) = (status_number(row.status), id_bytes(row.item));
+        if statement.execute((status, &*row.rest, item, row.seat, row.fence))? == 1 {
+            return Ok(1);
+        }
+    }
+    let sql =
+        "insert or rollback into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5)";
+    let statement = ready(&mut statements.execution, connection, sql)?;
     bind!(statement; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
     Ok(statement.raw_execute()?)
+}
+
+/// Committed and finished with one entry.
+fn is_one_step(execution: &Execution) -> bool {
+    let marks = execution.committed.zip(execution.ended.as_ref());
+    marks.is_some_and(|(commit, end)| commit.version == end.mark.version)
 }
 
 fn write_body(statements: &mut Statements<'_>, item: ItemId, part: i64, body: &Body) -> Result<(), Fault> {

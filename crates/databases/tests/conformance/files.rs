@@ -78,8 +78,8 @@ pub async fn logged<H: Harness>(bench: &Bench<H>, item: &Item) -> Logged {
     let record = |it: &Record| Record { body: None, ..it.clone() };
     Logged {
         item: whole.item.as_logged(),
-        executions: whole.executions.iter().map(|it| execution(it)).collect(),
-        records: whole.records.iter().map(|it| record(it)).collect(),
+        executions: whole.executions.iter().map(execution).collect(),
+        records: whole.records.iter().map(record).collect(),
     }
 }
 

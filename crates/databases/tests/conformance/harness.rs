@@ -55,7 +55,10 @@ impl Harness for Memory {
 }
 
 /// In a folder of its own that goes with it.
-pub struct Sqlite(sqlite::Sqlite, tempfile::TempDir);
+pub struct Sqlite {
+    database: sqlite::Sqlite,
+    _folder: tempfile::TempDir,
+}
 
 impl Harness for Sqlite {
     type Database = sqlite::Sqlite;
@@ -70,11 +73,12 @@ impl Harness for Sqlite {
             relaxed: true,
             ..sqlite::Options::default()
         };
-        Sqlite(sqlite::Sqlite::open(&folder.path().join("tenure.db"), options).expect("it opens"), folder)
+        let database = sqlite::Sqlite::open(&folder.path().join("tenure.db"), options).expect("it opens");
+        Sqlite { database, _folder: folder }
     }
 
     fn database(&self) -> &sqlite::Sqlite {
-        &self.0
+        &self.database
     }
 
     async fn close(self) {}

@@ -14,6 +14,9 @@ use tenure_core::item::Item;
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, World};
 use tenure_databases::batch::run_seeded;
+use tenure_databases::row::Memo;
+use tenure_databases::row::execution::{self, ExecutionRow};
+use tenure_databases::row::item::ItemRow;
 use tenure_databases::{BatchId, Commit, Database, Tx};
 
 use crate::files::exported;
@@ -162,6 +165,31 @@ fn steps() -> impl Strategy<Value = Vec<(Duration, u64)>> {
 
 fn batches() -> impl Strategy<Value = Vec<(Duration, Vec<u64>)>> {
     vec((wait(), vec(any::<u64>(), 1..16)), 1..14)
+}
+
+/// Whatever happens to an item, its row holds all of it.
+async fn a_row_holds_its_item(steps: Vec<(Duration, u64)>) {
+    let bench = Bench::<Memory>::open(Clock::new()).await;
+    let tables = bench.database().tables();
+    let mut memo = Memo::default();
+    for (wait, seed) in steps {
+        bench.wait(wait);
+        let (items, now) = (bench.items().await, bench.clock.now());
+        for item in &items {
+            let row = ItemRow::of(item, now);
+            assert_eq!(row.read(item.store.clone(), item.table.clone(), &mut memo).as_ref(), Ok(item));
+            for found in bench.database().whole(&item.store, item.id).await.unwrap().unwrap().executions {
+                let row = ExecutionRow::of(&found);
+                assert_eq!(execution::read(row.item, row.fence, &row.rest, &mut memo), Ok(found));
+            }
+        }
+        bench.reply(Scene { tables: &tables, items: &items, now }.request(seed)).await;
+    }
+}
+
+#[test]
+fn a_row_holds_all_of_its_item() {
+    holds(40, steps(), a_row_holds_its_item);
 }
 
 #[test]

@@ -14,13 +14,13 @@ use crate::files::{exported, is_sound, joined, lines, live, verified};
 use crate::harness::{Bench, Clock, Memory};
 use crate::requests::actor;
 
-/// Logs of some hundred entries.
+/// Logs of some dozen entries.
 fn files() -> Vec<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let file = |seed| {
         runtime.block_on(async {
             let bench = Bench::<Memory>::open(Clock::new()).await;
-            live(&bench, seed, 150).await;
+            live(&bench, seed, 90).await;
             exported(&bench).await
         })
     };
@@ -83,7 +83,7 @@ fn check(before: &[Vec<u8>], after: &[Vec<u8>], how: &str) {
 fn every_line_that_was_tampered_with_is_found() {
     let files = files();
     files.iter().for_each(|file| is_sound(file));
-    for seed in 0..1_200 {
+    for seed in 0..1_000 {
         let mut dice = Dice(Draw::new(seed));
         let file = &files[dice.below(files.len())];
         tamper(&mut dice, file, seed);

@@ -12,7 +12,7 @@ use tenure_databases::export::{export, line::End};
 
 use super::verify::sums;
 use crate::cli::Export;
-use crate::database::{self, Work};
+use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, Progress};
 use crate::source::STDIN;
@@ -22,10 +22,10 @@ pub fn run(arguments: &Export, output: &mut Output) -> Result<Outcome, Error> {
     match arguments.file.as_deref() {
         None | Some(STDIN) => {
             let mut out = BufWriter::with_capacity(1 << 16, output);
-            database::with(url, To { out: &mut out })?;
+            database::with(url, Access::Existing, To { out: &mut out })?;
         }
         Some(file) => {
-            let end = whole(file, |out| database::with(url, To { out }))?;
+            let end = whole(file, |out| database::with(url, Access::Existing, To { out }))?;
             output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
             output.line(format_args!("head {}", end.chain))?;
             output.line("keep the head elsewhere: with `tenure verify FILE --head HEAD` it shows whether anything was changed since")?;

@@ -7,12 +7,12 @@ use tenure_databases::Database;
 use tenure_databases::export::line;
 
 use crate::cli::Log;
-use crate::database::{self, Work};
+use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 pub fn run(arguments: &Log, output: &mut Output) -> Result<Outcome, Error> {
-    let entries = database::with(&arguments.db.url, Page { arguments })?;
+    let entries = database::with(&arguments.db.url, Access::Existing, Page { arguments })?;
     if arguments.form.json {
         for (position, entry) in &entries {
             let text = match position {

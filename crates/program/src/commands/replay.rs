@@ -10,14 +10,14 @@ use tenure_databases::replay::{self, Replayed, replay};
 
 use super::verify::{sums, unreadable};
 use crate::cli::Replay;
-use crate::database::{self, Work};
+use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, Progress};
 
 pub fn run(arguments: &Replay, output: &mut Output) -> Result<Outcome, Error> {
     let file = &arguments.file;
     let opened = File::open(file).map_err(|why| unreadable(file, why))?;
-    let done = database::with(&arguments.into, From { file, opened })?;
+    let done = database::with(&arguments.into, Access::MayCreate, From { file, opened })?;
     output.line(format_args!(
         "{}: {}",
         arguments.into,

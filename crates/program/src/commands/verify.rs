@@ -9,7 +9,7 @@ use tenure_databases::verify::{self, At, Fault, Report};
 use tenure_databases::{Database, Error as DatabaseError};
 
 use crate::cli::Verify;
-use crate::database::{self, Work};
+use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::{BAD, FAINT, GOOD, Output, Progress, STRONG, count, styled};
 use crate::source::STDIN;
@@ -18,7 +18,7 @@ pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
     let what = arguments.what.as_deref().unwrap_or(&arguments.db.url);
     let report = match what {
         url if database::is_url(url) || arguments.what.is_none() => {
-            database::with(url, Live { head: arguments.head })?
+            database::with(url, Access::Existing, Live { head: arguments.head })?
         }
         STDIN => file(STDIN, io::stdin().lock(), arguments.head)?,
         path => {

@@ -2,6 +2,7 @@
 //!
 //! Standard input, broken pipes, colours, JSON as data, and folders made for one test.
 
+mod bench;
 mod run;
 
 use serde_json::Value;
@@ -185,4 +186,33 @@ fn colours_are_for_terminals_and_no_color_wins() {
 /// The names of an object's fields, sorted.
 fn fields(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn an_export_gets_its_name_when_it_is_whole() {
+    let folder = folder("export");
+    let file = format!("{}/log.jsonl", folder.path());
+    let run = tenure(["export", &file, "--db", "memory:"]).code(0);
+    assert!(
+        run.stdout.starts_with(&format!("{file}: 0 entries, 0 items, 0 lifecycles\nhead 0000")),
+        "{run:?}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing lies beside it");
+    tenure(["verify", &file]).code(0);
+    let shown = Run::new(["export"]).env("TENURE_DB", "memory:").code(0);
+    assert_eq!(shown.stdout, run::read(&file));
+    let nowhere = format!("{}/nowhere/log.jsonl", folder.path());
+    let run = tenure(["export", &nowhere, "--db", "memory:"]).code(2);
+    assert!(run.stderr.starts_with(&format!("error: can not write {nowhere}: ")), "{run:?}");
+    let run = tenure(["export", &file, "--db", "paper:"]).code(2);
+    assert!(run.stderr.starts_with("error: `paper:` is no database"), "{run:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "half an export is taken away");
+}
+
+#[test]
+fn an_export_is_verified_from_standard_input() {
+    let file = run::read(&fixture("../log.in/expenses.jsonl"));
+    let run = Run::new(["verify", "-"]).input(&file).code(0);
+    assert!(run.stdout.starts_with("<stdin>: sound · 5 entries, 2 items"), "{run:?}");
+    Run::new(["verify", "-"]).input("\n\n").code(1);
 }

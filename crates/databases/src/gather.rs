@@ -1,0 +1,215 @@
+//! Group commit: callers that come at the same time share a transaction, and each gets its own durable answer.
+//!
+//! ```text
+//! ask ─▶ queue ─▶ a writer takes all that waits, up to a batch ─▶ batch::run ─▶ answers, each to its caller
+//!                 └─ meanwhile the next batch collects: there is no timer and nobody waits for company ─┘
+//! ```
+//!
+//! Nobody is answered before the commit. A caller who stops waiting disturbs nobody: what a writer has begun is
+//! finished, what it has not begun is dropped. A bug that panics while a batch is decided costs the request that has it
+//! and no other: the transaction is rolled back, the batch halved, and the writer goes on.
+//!
+//! Threads and tasks are started here and nowhere else in this crate. What is asked is decided in `batch.rs`.
+
+mod call;
+mod shield;
+mod size;
+mod wait;
+mod writer;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tenure_core::request::Request;
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
+
+use crate::batch::{BATCH_MAX, Reply};
+use crate::{Database, Error};
+use call::{Call, Inlet, split};
+use wait::block_on;
+use writer::Writer;
+
+pub use size::bytes;
+
+/// What one batch loads and writes is held in memory, once here and once in the database: so much is still quick.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Eight batches: enough that a writer never waits for callers, little enough that the last in the queue is answered
+/// within a second on a slow disk.
+pub const QUEUE_MAX: usize = 8 * BATCH_MAX;
+
+/// Who runs the batches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writers {
+    /// One thread of its own: for a database that writes one batch after another and blocks while it does, as SQLite.
+    Thread,
+    /// So many tasks on the present tokio runtime: for a database that is waited for and that takes several batches at
+    /// once, as PostgreSQL.
+    Tasks(usize),
+}
+
+impl Writers {
+    /// While one batch of PostgreSQL's syncs, another is decided. A third would contend with both for the same rows.
+    pub const TASKS: Writers = Writers::Tasks(2);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    pub writers: Writers,
+    pub batch_max: usize,
+    pub batch_bytes_max: usize,
+    /// Requests that wait at most; a large one counts as several. When it is full callers wait before it.
+    pub queue_max: usize,
+    /// Ids are drawn from it. Unlike any other, wherever else something writes to the same database.
+    pub seed: u64,
+}
+
+impl Options {
+    pub fn new(writers: Writers, seed: u64) -> Options {
+        let (batch_max, batch_bytes_max) = (BATCH_MAX, BATCH_BYTES_MAX);
+        Options { writers, batch_max, batch_bytes_max, queue_max: QUEUE_MAX, seed }
+    }
+}
+
+/// A handle to ask with. Clones share the queue and the writers. When the last one is dropped, what was asked is still
+/// answered, then the writers end; a thread is joined by that drop. Who is on a runtime calls [`Gather::close`].
+#[derive(Clone, Debug)]
+pub struct Gather {
+    // Dropped before `end`, or the writers would never learn that nobody asks any more.
+    queue: mpsc::UnboundedSender<Call>,
+    /// The room in the queue; a waiting call holds its share of it.
+    room: Arc<Semaphore>,
+    options: Options,
+    end: Arc<End>,
+}
+
+/// What must happen after the last handle is gone.
+#[derive(Debug)]
+struct End {
+    thread: Option<JoinHandle<()>>,
+    /// Every writer has the other side for as long as it lives.
+    writers: watch::Sender<()>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // It catches what its batches panic with, so it has ended as it should.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Gather {
+    /// Starts the writers. [`Writers::Tasks`] needs a tokio runtime around the call.
+    pub fn start<D: Database + 'static>(database: Arc<D>, options: Options) -> Gather {
+        assert!(options.batch_max > 0 && options.queue_max > 0, "a batch and a queue hold something");
+        assert!(
+            options.batch_max <= usize::from(u16::MAX),
+            "a request's number in its batch is part of its ids"
+        );
+        let (queue, calls) = mpsc::unbounded_channel();
+        let inlet = Arc::new(Mutex::new(Inlet::new(calls, &options)));
+        let (writers, alive) = watch::channel(());
+        let writer = |number: u64| {
+            let (database, inlet, alive) = (database.clone(), inlet.clone(), alive.clone());
+            Writer::new(database, inlet, options.seed, number, alive)
+        };
+        let thread = match options.writers {
+            Writers::Thread => Some(start_thread(writer(0))),
+            Writers::Tasks(count) => {
+                assert!(count > 0, "somebody writes");
+                (0..count as u64).for_each(|number| start_task(writer(number)));
+                None
+            }
+        };
+        let room = Arc::new(Semaphore::new(options.queue_max));
+        Gather { queue, room, options, end: Arc::new(End { thread, writers }) }
+    }
+
+    /// Asks for one thing. Answers when it is durable, waits while the queue is full.
+    pub async fn ask(&self, request: Request) -> Result<Reply, Error> {
+        only(self.call(vec![request]).await)
+    }
+
+    /// As [`Gather::ask`], for a thread that may wait.
+    pub fn ask_blocking(&self, request: Request) -> Result<Reply, Error> {
+        block_on(self.ask(request))
+    }
+
+    /// As [`Gather::ask`]; a full queue is answered with [`Error::Unavailable`] at once.
+    pub async fn try_ask(&self, request: Request) -> Result<Reply, Error> {
+        let requests = vec![request];
+        let share = self.share(&requests);
+        match self.room.clone().try_acquire_many_owned(share) {
+            Ok(room) => only(self.send(Call::new(requests, room)).await),
+            Err(_) => Err(Error::Unavailable("too many requests wait already".to_string())),
+        }
+    }
+
+    /// Asks for many things that stay together and in order. What is more than a batch is written in several
+    /// transactions, one after the other: of a caller who stops waiting the later ones are not begun.
+    pub async fn ask_all(&self, requests: Vec<Request>) -> Vec<Result<Reply, Error>> {
+        let mut replies = Vec::with_capacity(requests.len());
+        for part in split(requests, &self.options) {
+            replies.extend(self.call(part).await);
+        }
+        replies
+    }
+
+    /// As [`Gather::ask_all`], for a thread that may wait.
+    pub fn ask_all_blocking(&self, requests: Vec<Request>) -> Vec<Result<Reply, Error>> {
+        block_on(self.ask_all(requests))
+    }
+
+    /// Lets go of this handle and waits until every other one is gone, all is answered and the writers have ended.
+    pub async fn close(self) {
+        let end = self.end.clone();
+        drop(self);
+        end.writers.closed().await;
+    }
+
+    async fn call(&self, requests: Vec<Request>) -> Replies {
+        let share = self.share(&requests);
+        let room = self.room.clone().acquire_many_owned(share).await.expect("the room is never closed");
+        self.send(Call::new(requests, room)).await
+    }
+
+    async fn send(&self, (call, answered): (Call, Answered)) -> Replies {
+        let count = call.len();
+        if self.queue.send(call).is_err() {
+            let gone = || Err(Error::Unavailable("the writers have ended".to_string()));
+            return (0..count).map(|_| gone()).collect();
+        }
+        answered.await.unwrap_or_else(|_| {
+            let gone = || Err(Error::Unknown("the writer ended before it answered".to_string()));
+            (0..count).map(|_| gone()).collect()
+        })
+    }
+
+    /// How much room requests take: one each, or as much as their bytes are of a batch. Never more than there is.
+    fn share(&self, requests: &[Request]) -> u32 {
+        let per_request = (self.options.batch_bytes_max / self.options.batch_max).max(1);
+        let share: usize = requests.iter().map(|request| 1 + bytes(request) / per_request).sum();
+        u32::try_from(share.min(self.options.queue_max)).unwrap_or(u32::MAX)
+    }
+}
+
+type Replies = Vec<Result<Reply, Error>>;
+type Answered = oneshot::Receiver<Replies>;
+
+fn only(mut replies: Replies) -> Result<Reply, Error> {
+    replies.pop().expect("every request gets a reply")
+}
+
+#[expect(clippy::disallowed_methods, reason = "the writer's own thread; the last handle joins it")]
+fn start_thread<D: Database + 'static>(writer: Writer<D>) -> JoinHandle<()> {
+    std::thread::spawn(move || block_on(writer.run()))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the writer's own task; it ends when the last handle is gone and `close` waits for it"
+)]
+fn start_task<D: Database + 'static>(writer: Writer<D>) {
+    tokio::spawn(writer.run());
+}

@@ -1,0 +1,10 @@
+//! What is PostgreSQL's own: the second wall, races between processes, lost connections, plans.
+
+mod faults;
+mod kit;
+mod migrations;
+mod plans;
+mod races;
+#[path = "../conformance/schema.rs"]
+mod schema;
+mod wall;

@@ -1,0 +1,168 @@
+//! Many processes at once: exclusive keys, the order of the log, locks in the wrong order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tenure_core::id::ItemId;
+use tenure_databases::Database;
+use tokio::task::JoinSet;
+
+use crate::kit::*;
+use crate::schema;
+
+/// Claims and commits until nothing is left; whatever it meets, it never sees two of a key running.
+async fn claimer(kit: Arc<Kit>, url: String, worker: String) -> usize {
+    let database = open(&url).await;
+    let mut done = 0;
+    // Others may hold what is left: only when nothing is ready or active is it over.
+    loop {
+        for lease in lease(&database, &worker, "run", 2).await {
+            let twice = "select count(*) from (select key from items where slot = 3 and key is not null \
+                         group by queue, key having count(*) > 1) twice";
+            let twice: i64 = kit.raw.query_one(twice, &[]).await.unwrap().get(0);
+            assert_eq!(twice, 0, "two of one key run");
+            assert!(ask(&database, commit(&worker, lease.execution)).await.is_yes());
+            done += 1;
+        }
+        let open = "select count(*) from items where slot in (1, 2, 3, 4)";
+        if kit.raw.query_one(open, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            return done;
+        }
+    }
+}
+
+async fn exhausted(kit: Arc<Kit>, claimers: usize, runs: usize) {
+    let url = format!("{}?schema={}&connections=1", schema::server(), kit.schema);
+    let mut set = JoinSet::new();
+    for number in 0..claimers {
+        set.spawn(claimer(kit.clone(), url.clone(), format!("worker:w{number}/1")));
+    }
+    let done: usize = set.join_all().await.into_iter().sum();
+    assert_eq!(done, runs, "every run was done once and none starved");
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    let _: i64 = kit.raw.query_one(deadlocks, &[]).await.unwrap().get(0);
+    let left: i64 =
+        kit.raw.query_one("select count(*) from lanes where running is not null", &[]).await.unwrap().get(0);
+    assert_eq!(left, 0, "no lane is held by nobody");
+}
+
+// covers: K-31
+#[test]
+fn one_hot_key_runs_one_at_a_time_and_to_the_end() {
+    with(async |kit| {
+        let runs: Vec<_> = (0..30).map(|_| create(pass("hot"))).collect();
+        tried(&kit.database, &runs).await;
+        exhausted(kit, 4, 30).await;
+    });
+}
+
+// covers: K-31
+#[test]
+fn many_claimers_over_many_keys_take_everything_once() {
+    with(async |kit| {
+        let runs: Vec<_> = (0..120).map(|number| create(pass(&format!("d{}", number % 40)))).collect();
+        tried(&kit.database, &runs).await;
+        exhausted(kit, 8, 120).await;
+    });
+}
+
+// covers: K-45
+#[test]
+fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
+    with(async |kit| {
+        let writing = Arc::new(AtomicBool::new(true));
+        let mut readers = JoinSet::new();
+        for _ in 0..2 {
+            let (database, writing) = (kit.database.clone(), writing.clone());
+            readers.spawn(async move {
+                let mut read: Vec<(u64, tenure_core::hash::Hash)> = Vec::new();
+                while writing.load(Ordering::SeqCst) {
+                    database.sequence(50).await.unwrap();
+                    let after = read.last().map_or(0, |(position, _)| *position);
+                    let page = database.log(after, 100).await.unwrap();
+                    read.extend(page.iter().map(|(position, entry)| (*position, entry.hash())));
+                }
+                read
+            });
+        }
+        let mut writers = JoinSet::new();
+        for number in 0..4 {
+            let url = format!("{}?schema={}&connections=1", schema::server(), kit.schema);
+            writers.spawn(async move {
+                let database = open(&url).await;
+                let worker = format!("worker:w{number}/1");
+                for _ in 0..15 {
+                    tried(&database, &[create(new("job", "{}")), create(new("job", "{}"))]).await;
+                    for held in lease(&database, &worker, "job", 2).await {
+                        ask(&database, commit(&worker, held.execution)).await;
+                    }
+                }
+            });
+        }
+        writers.join_all().await;
+        writing.store(false, Ordering::SeqCst);
+        let read = readers.join_all().await;
+        let log = log(&kit.database).await;
+        let places: BTreeMap<u64, _> =
+            log.iter().map(|(position, entry)| (*position, entry.hash())).collect();
+        assert!(log.iter().map(|(position, _)| *position).eq(1..=log.len() as u64), "no gap and none twice");
+        for (position, hash) in read.into_iter().flatten() {
+            assert_eq!(places.get(&position), Some(&hash), "what was read stays where it was");
+        }
+        let mut versions: BTreeMap<ItemId, u64> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for (_, entry) in &log {
+            let version = versions.entry(entry.item).or_default();
+            assert_eq!(entry.version, *version + 1, "each item's entries are in order");
+            *version = entry.version;
+            assert!(seen.insert(entry.hash()), "every entry is there once");
+        }
+        let head = kit.database.head().await.unwrap();
+        let chain =
+            log.iter().fold(tenure_core::hash::Hash::ZERO, |chain, (_, entry)| chain.link(&entry.hash()));
+        assert_eq!((head.position, head.chain), (log.len() as u64, chain));
+    });
+}
+
+/// A stranger locks two items in the opposite order. One of the two is told of a deadlock; a batch tries again.
+#[test]
+fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
+    with(async |kit| {
+        for _ in 0..2 {
+            created(&kit.database, new("job", "{}")).await;
+        }
+        let leases = lease(&kit.database, "worker:a/1", "job", 2).await;
+        let mut ids: Vec<String> = leases.iter().map(|lease| format!("{:032x}", lease.item.id.0)).collect();
+        ids.sort();
+        // The stranger is patient, so that the batch is the one that finds the deadlock.
+        kit.raw.batch_execute("set deadlock_timeout = '60s'; begin").await.unwrap();
+        let lock = |id: &str| format!("select from items where id = '{id}' for update");
+        kit.raw.batch_execute(&lock(&ids[1])).await.unwrap();
+        let batch = {
+            let (kit, leases) = (kit.clone(), leases.clone());
+            async move {
+                let commits: Vec<_> =
+                    leases.iter().map(|lease| commit("worker:a/1", lease.execution)).collect();
+                tried(&kit.database, &commits).await
+            }
+        };
+        let stranger = {
+            let kit = kit.clone();
+            async move {
+                // Once the batch waits for the second it holds the first.
+                let waits =
+                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1";
+                let watch = schema::raw().await;
+                let mine = format!("%{}%", kit.schema);
+                while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
+                kit.raw.batch_execute(&lock(&ids[0])).await.unwrap();
+                kit.raw.batch_execute("rollback").await.unwrap();
+            }
+        };
+        let (replies, ()) = tokio::join!(batch, stranger);
+        for reply in replies {
+            assert!(reply.expect("the batch was tried again").answer.is_yes());
+        }
+    });
+}

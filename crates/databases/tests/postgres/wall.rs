@@ -1,0 +1,148 @@
+//! The second wall: what psql is refused.
+
+use tenure_core::answer::Answer;
+use tenure_databases::Database;
+
+use crate::kit::*;
+
+/// Tries a statement and answers why it was refused.
+async fn refused(kit: &Kit, statement: &str) -> String {
+    match kit.raw.batch_execute(statement).await {
+        Ok(()) => panic!("not refused: {statement}"),
+        Err(error) => error.as_db_error().map_or_else(|| error.to_string(), |error| error.to_string()),
+    }
+}
+
+// covers: K-21, K-40
+#[test]
+fn what_the_kernel_would_never_do_is_refused_to_everybody() {
+    with(async |kit| {
+        created(&kit.database, new("job", "{}")).await;
+        created(&kit.database, new("job", "{}")).await;
+        let leases = lease(&kit.database, "worker:a/1", "job", 2).await;
+        assert!(ask(&kit.database, commit("worker:a/1", leases[0].execution)).await.is_yes());
+        while kit.database.sequence(100).await.unwrap() > 0 {}
+        let done = "where committed is not null";
+        let live = "where owner is not null";
+        let step = "version = version + 1, head = sha256('x')";
+        for (statement, why) in [
+            (format!("update items set state = 0, {step} {done}"), "no such move"),
+            (format!("update items set state = 0 {live}"), "version grow by one"),
+            (format!("update items set version = version + 2, head = sha256('x') {live}"), "grow by one"),
+            (format!("update items set version = version + 1 {live}"), "a step has an entry"),
+            (format!("update items set fence = fence - 1, {step} {live}"), "never falls"),
+            (format!("update items set committed = null, {step} {done}"), "stays committed"),
+            (format!("update items set id = gen_random_uuid() {live}"), "id of an item"),
+            (format!("update items set lifecycle = lifecycle + 1 {live}"), "keeps its lifecycle"),
+            (format!("update items set queue = queue + 1 {live}"), "keeps its lifecycle, queue"),
+            (format!("update items set created = 0 {live}"), "time of creation"),
+            (format!("update items set owner = null {live}"), "items_"),
+            (format!("delete from items {live}"), "never deleted"),
+            ("truncate items".to_string(), "never deleted"),
+            ("update executions set rest = ''".to_string(), "never changes"),
+            ("delete from executions".to_string(), "never deleted"),
+            (
+                "insert into executions select item, 0, fence, 4, rest from executions".to_string(),
+                "executions_pkey",
+            ),
+            (
+                "insert into executions select item, 7, 7, 4, rest from executions".to_string(),
+                "one_committed",
+            ),
+            (
+                "insert into executions select item, 6, 7, 5, rest from executions".to_string(),
+                "executions_seat",
+            ),
+            ("update segments set lines = ''".to_string(), "append-only"),
+            ("update segments set seq = 0".to_string(), "append-only"),
+            ("update segments set pos = pos + 1".to_string(), "given once"),
+            ("update segments set pos = null, chain = null".to_string(), "given once"),
+            ("delete from segments".to_string(), "append-only"),
+            ("truncate segments".to_string(), "append-only"),
+        ] {
+            let said = refused(&kit, &statement).await;
+            assert!(said.contains(why), "{statement}: {said}");
+        }
+        let next = ask(&kit.database, commit("worker:a/1", leases[1].execution)).await;
+        assert!(next.is_yes(), "nothing of it happened: {next:?}");
+    });
+}
+
+// covers: K-31
+#[test]
+fn a_second_running_item_of_a_key_is_refused() {
+    with(async |kit| {
+        created(&kit.database, pass("d1")).await;
+        created(&kit.database, pass("d1")).await;
+        assert_eq!(lease(&kit.database, "worker:a/1", "run", 2).await.len(), 1);
+        let theft = "update items i set slot = 3, owner = a.owner, heartbeat = a.heartbeat, expires = a.expires, \
+            exclusive = a.exclusive, state = a.state, fence = 1, version = i.version + 1, head = sha256('x') \
+            from items a where a.slot = 3 and i.slot = 4";
+        let said = refused(&kit, theft).await;
+        assert!(said.contains("items_one_running_a_key"), "{said}");
+    });
+}
+
+#[test]
+fn people_can_read_what_is_there() {
+    with(async |kit| {
+        let item = created(&kit.database, new("job", r#"{"n":1}"#)).await;
+        let query =
+            "select id, kind, state, payload, created_at > now() - interval '1 hour' from tenure_items";
+        let row = kit.raw.query_one(query, &[]).await.unwrap();
+        let (id, kind, state): (&str, &str, &str) = (row.get(0), row.get(1), row.get(2));
+        let found = kit.database.item(&store(), item).await.unwrap().unwrap();
+        assert_eq!((id, kind, state), (&*item.to_string(), "job", found.state_name().as_str()));
+        assert_eq!((row.get::<_, &str>(3), row.get::<_, bool>(4)), (r#"{"n":1}"#, true));
+    });
+}
+
+/// An item that somebody broke is set aside; the others go on.
+#[test]
+fn a_damaged_row_costs_itself_alone() {
+    with(async |kit| {
+        let broken = created(&kit.database, new("job", "{}")).await;
+        let whole = created(&kit.database, new("job", "{}")).await;
+        kit.raw
+            .batch_execute(
+                "update items set rest = '\\xff' where id = (select min(id::text)::uuid from items)",
+            )
+            .await
+            .unwrap();
+        let leases = lease(&kit.database, "worker:a/1", "job", 2).await;
+        assert_eq!(leases.iter().map(|lease| lease.item.id).collect::<Vec<_>>(), [whole]);
+        let row = kit.raw.query_one("select count(*), min(why) from quarantine", &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 1, "{:?}", row.get::<_, Option<String>>(1));
+        let failed = tried(&kit.database, &[request("api:test", take(broken))]).await.remove(0);
+        assert!(failed.unwrap_err().to_string().contains(&broken.to_string()), "it is named");
+    });
+}
+
+fn take(item: tenure_core::id::ItemId) -> tenure_core::request::Command {
+    use tenure_core::request::{Command, Take, Terms};
+    Command::Take(Take { item, terms: Terms::default() })
+}
+
+/// Whatever a program puts into the inbox becomes an item, or stays with the reason; its own transaction never fails.
+#[test]
+fn the_inbox_takes_anything() {
+    with(async |kit| {
+        kit.raw
+            .batch_execute(
+                "insert into tenure_inbox (kind, payload) values ('job', '{}'); \
+                 insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', 'infinity'); \
+                 insert into tenure_inbox (payload) values ('not json')",
+            )
+            .await
+            .unwrap();
+        let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 10, &mut draw()).await.unwrap();
+        assert_eq!((turn.taken, turn.refused), (2, 1));
+        let left = kit.raw.query_one("select count(*), min(error) from tenure_inbox", &[]).await.unwrap();
+        assert_eq!(left.get::<_, i64>(0), 1);
+        assert!(left.get::<_, String>(1).contains("kind"), "{left:?}");
+        let Answer::Leased(leases) = ask(&kit.database, acquire("worker:a/1", "job", 9)).await else {
+            panic!("not leased")
+        };
+        assert_eq!(leases.len(), 2);
+    });
+}

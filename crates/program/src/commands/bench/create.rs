@@ -1,0 +1,79 @@
+//! Creating: one caller after another answer, 64 callers at once, and many in a call.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::measure::{Latencies, Stopwatch, rate};
+use super::store::Stage;
+use super::work::{Work, created};
+use crate::outcome::Error;
+
+pub struct Created {
+    pub n: usize,
+    pub rate: f64,
+    pub latencies: Latencies,
+}
+
+/// As many callers as there are, each waiting for its answer before it asks again.
+pub async fn each(stage: &Stage, callers: usize, n: usize) -> Result<Created, Error> {
+    let mut tasks = JoinSet::new();
+    let per_caller = n.div_ceil(callers);
+    let work = Arc::new(Work::new());
+    let watch = Stopwatch::start();
+    for caller in 0..callers {
+        let (gather, work) = (stage.gather.clone(), work.clone());
+        tasks.spawn(async move {
+            let mut latencies = Latencies::default();
+            for turn in 0..per_caller {
+                let watch = Stopwatch::start();
+                created(gather.ask(work.create(caller * per_caller + turn)).await)?;
+                latencies.add(watch.elapsed());
+            }
+            Ok::<_, Error>(latencies)
+        });
+    }
+    let mut latencies = Latencies::default();
+    while let Some(ended) = tasks.join_next().await {
+        latencies.extend(ended.expect("a caller does not panic")?);
+    }
+    let n = per_caller * callers;
+    Ok(Created { n, rate: rate(n, watch.elapsed()), latencies })
+}
+
+/// One caller, so many in a call.
+pub async fn bulk(stage: &Stage, per_call: usize, n: usize) -> Result<Created, Error> {
+    let work = Work::new();
+    let mut latencies = Latencies::default();
+    let watch = Stopwatch::start();
+    for first in (0..n).step_by(per_call) {
+        let watch = Stopwatch::start();
+        let requests = (first..n.min(first + per_call)).map(|number| work.create(number)).collect();
+        stage.gather.ask_all(requests).await.into_iter().try_for_each(created)?;
+        latencies.add(watch.elapsed());
+    }
+    Ok(Created { n, rate: rate(n, watch.elapsed()), latencies })
+}
+
+/// Which jobs a measurement finds there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fill {
+    Ready,
+    /// Not due for thousands of years.
+    Scheduled,
+}
+
+/// Makes jobs that a measurement needs, by calls that are as large as a batch.
+pub async fn fill(stage: &Stage, fill: Fill, n: usize) -> Result<(), Error> {
+    let work = Work::new();
+    let job = |number| match fill {
+        Fill::Ready => work.create(number),
+        Fill::Scheduled => work.create_later(number),
+    };
+    for first in (0..n).step_by(tenure_databases::batch::BATCH_MAX) {
+        let last = n.min(first + tenure_databases::batch::BATCH_MAX);
+        let requests = (first..last).map(job).collect();
+        stage.gather.ask_all(requests).await.into_iter().try_for_each(created)?;
+    }
+    Ok(())
+}

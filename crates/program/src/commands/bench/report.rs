@@ -1,0 +1,156 @@
+//! What was measured, as a table for people or as JSON, and which targets it meets.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::measure::Latencies;
+use crate::outcome::Error;
+use crate::output::{BAD, GOOD, Output, styled};
+
+/// One measurement. What does not apply is null.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub store: &'static str,
+    pub callers: Option<usize>,
+    pub batch: Option<usize>,
+    pub n: usize,
+    /// A second.
+    pub rate: f64,
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub rss_mb: Option<f64>,
+    pub limit_name: Option<String>,
+    pub limit: Option<f64>,
+    pub ratio: Option<f64>,
+}
+
+impl Row {
+    pub fn with(mut self, latencies: &Latencies) -> Row {
+        self.p50_ms = latencies.share_ms(0.50).map(three_digits);
+        self.p99_ms = latencies.share_ms(0.99).map(three_digits);
+        self
+    }
+
+    /// Numbers as exact as the measurement is: nobody needs sixteen digits of a noisy one.
+    fn rounded(mut self) -> Row {
+        self.rate = three_digits(self.rate);
+        self.rss_mb = self.rss_mb.map(three_digits);
+        self.limit = self.limit.map(three_digits);
+        self.ratio = self.ratio.map(three_digits);
+        self
+    }
+}
+
+/// What a ratio should be. Ratios in one run can be compared between machines; rates can not.
+enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// Set from a prototype of the physical design, less what load, hashing and single steps cost (decision 5).
+fn target(name: &str, store: &str) -> Option<Target> {
+    Some(match (name, store) {
+        ("create_one", "sqlite") => Target::AtLeast(0.5),
+        ("create_64", "sqlite") => Target::AtLeast(0.15),
+        ("create_bulk", "sqlite") => Target::AtLeast(0.2),
+        ("drain", "sqlite") => Target::AtLeast(0.15),
+        ("create_one", _) => Target::AtLeast(0.2),
+        ("create_64", _) => Target::AtLeast(0.7),
+        ("create_bulk", _) => Target::AtLeast(2.0),
+        ("drain", _) => Target::AtLeast(1.5),
+        // A thousand times the depth: a few more levels of an index, no more.
+        ("acquire_deep", _) => Target::AtMost(2.0),
+        // Ten times the work in little more than ten times the time.
+        ("drain_1m", _) => Target::AtMost(12.0),
+        ("pinned", _) => Target::AtLeast(0.7),
+        _ => return None,
+    })
+}
+
+pub fn show(rows: Vec<Row>, as_json: bool, output: &mut Output) -> Result<(), Error> {
+    let rows: Vec<Row> = rows.into_iter().map(Row::rounded).collect();
+    if as_json {
+        return rows.iter().try_for_each(|row| output.json(row));
+    }
+    let headings = [
+        "what", "callers", "batch", "n", "rate/s", "p50 ms", "p99 ms", "RSS MB", "of", "limit/s", "ratio",
+        "target",
+    ];
+    output.table(headings, rows.iter().map(cells))?;
+    output.line(
+        "\nA ratio is rate ÷ limit; of acquire_deep and drain_1m it is cost ÷ cost, where less is better.",
+    )
+}
+
+fn cells(row: &Row) -> [String; 12] {
+    let number = |number: Option<usize>| number.map_or(String::new(), |number| grouped(number as f64));
+    let real = |real: Option<f64>| real.map_or(String::new(), |real| real.to_string());
+    [
+        row.name.clone(),
+        number(row.callers),
+        number(row.batch),
+        grouped(row.n as f64),
+        grouped(row.rate),
+        real(row.p50_ms),
+        real(row.p99_ms),
+        real(row.rss_mb),
+        row.limit_name.clone().unwrap_or_default(),
+        row.limit.map_or(String::new(), grouped),
+        real(row.ratio),
+        mark(row),
+    ]
+}
+
+fn mark(row: &Row) -> String {
+    let (Some(ratio), Some(target)) = (row.ratio, target(&row.name, row.store)) else { return String::new() };
+    let (is_met, text) = match target {
+        Target::AtLeast(least) => (ratio >= least, format!("≥ {least}")),
+        Target::AtMost(most) => (ratio <= most, format!("≤ {most}")),
+    };
+    if is_met { styled(GOOD, format!("✓ {text}")) } else { styled(BAD, format!("✗ {text}")) }
+}
+
+fn three_digits(number: f64) -> f64 {
+    if number == 0.0 || !number.is_finite() {
+        return 0.0;
+    }
+    let digits = 2 - number.abs().log10().floor() as i32;
+    let scale = 10f64.powi(digits.abs());
+    if digits >= 0 { (number * scale).round() / scale } else { (number / scale).round() * scale }
+}
+
+/// `12,300`, `0.57`.
+fn grouped(number: f64) -> String {
+    if number < 100.0 {
+        return number.to_string();
+    }
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        let comma = if at > 0 && (digits.len() - at).is_multiple_of(3) { "," } else { "" };
+        write!(text, "{comma}{digit}").expect("a string takes everything");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (number, shown) in [
+            (0.0, "0"),
+            (0.012_345, "0.0123"),
+            (1.0, "1"),
+            (99.96, "100"),
+            (123.4, "123"),
+            (12_345.6, "12,300"),
+            (1_234_567.0, "1,230,000"),
+        ] {
+            assert_eq!(grouped(three_digits(number)), shown);
+        }
+    }
+}

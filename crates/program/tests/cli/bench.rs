@@ -1,0 +1,75 @@
+//! `tenure bench store`: what it prints and what it leaves behind. How fast anything is, is nobody's test.
+
+use serde_json::Value;
+
+use crate::run::{Run, folder, tenure};
+
+const MEMBERS: [&str; 12] = [
+    "batch",
+    "callers",
+    "limit",
+    "limit_name",
+    "n",
+    "name",
+    "p50_ms",
+    "p99_ms",
+    "rate",
+    "ratio",
+    "rss_mb",
+    "store",
+];
+
+fn check(run: &Run, store: &str, names: &[&str]) {
+    let rows = run.objects();
+    let shown: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(shown, names, "{run:?}");
+    for row in &rows {
+        let members: Vec<&str> = row.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(members, MEMBERS, "{row}");
+        assert_eq!(row["store"], store);
+        assert!(row["n"].as_u64() > Some(0) && row["rate"].as_f64() > Some(0.0), "{row}");
+        let is_limit = row["limit_name"] == Value::Null;
+        assert_eq!(row["ratio"].is_null(), is_limit, "what has a limit has a ratio: {row}");
+        assert_eq!(row["p50_ms"].is_null(), is_limit, "{row}");
+    }
+}
+
+#[test]
+fn what_sqlite_does_is_an_object_a_line_and_nothing_is_left() {
+    let folder = folder("bench");
+    let url = format!("sqlite:{}", folder.path());
+    let run = tenure(["bench", "store", "--quick", "--json", "--db", &url]).code(0);
+    let limits = ["commit_1", "commit_100", "fdatasync"];
+    let measured = ["create_one", "create_64", "create_bulk", "drain", "acquire_deep", "drain_1m"];
+    check(&run, "sqlite", &[&limits[..], &measured].concat());
+    assert!(run.stderr.contains("\ncreate_64…\n"), "{run:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
+}
+
+#[test]
+fn what_postgres_does_is_an_object_a_line() {
+    let server = std::env::var("TENURE_TEST_POSTGRES").expect(
+        "TENURE_TEST_POSTGRES names no PostgreSQL server; run the tests with ./check or .ci/postgres COMMAND",
+    );
+    let only = ["create_64", "drain", "pinned"];
+    let run = tenure(["bench", "store", "--quick", "--json", "--db", &server, "--only"].iter().chain(&only));
+    check(&run.code(0), "postgres", &["insert_1", "insert_32", "create_64", "drain", "pinned"]);
+}
+
+#[test]
+fn a_table_shows_limits_ratios_and_targets() {
+    let folder = folder("bench-table");
+    let url = format!("sqlite:{}", folder.path());
+    let run = tenure(["bench", "store", "--quick", "--db", &url, "--only", "create_64"]).code(0);
+    let line = run.stdout.lines().find(|line| line.starts_with("create_64 ")).expect("a line");
+    assert!(line.contains(" commit_100 "), "{run:?}");
+    assert!(line.contains("✓ ≥ ") || line.contains("✗ ≥ "), "{run:?}");
+}
+
+#[test]
+fn memory_is_no_disk() {
+    let run = tenure(["bench", "store", "--quick", "--db", "memory:"]).code(2);
+    assert!(run.stderr.contains("`memory:` is no database"), "{run:?}");
+    let run = tenure(["bench", "store", "--quick", "--db", "sqlite:/dev/shm"]).code(2);
+    assert!(run.stderr.contains("/dev/shm is in memory (tmpfs)"), "{run:?}");
+}
