@@ -12,7 +12,7 @@ use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
 
 use crate::voice::{MARK, Voice};
-use crate::writer::{Worker, fast_clock};
+use crate::writer::{self, fast_clock};
 use crate::{inbox, migrations, script};
 
 const TOLD: &str = "TENURE_CHILD";
@@ -167,7 +167,7 @@ async fn be(told: &str) {
             let (seed, workers) = (seed.parse().expect("a seed"), workers.parse().expect("a number"));
             on_database!(url, voice, database => {
                 voice.say("open");
-                work(&database, &voice, seed, workers).await;
+                writer::work(&database, &voice, seed, workers).await;
             });
         }
         ["script", url] => {
@@ -185,23 +185,4 @@ async fn be(told: &str) {
         }
         _ => panic!("a child was told to be `{told}`"),
     }
-}
-
-async fn work<D: tenure_databases::Database>(database: &D, voice: &Voice, seed: u64, workers: usize) {
-    let workers = (0..workers).map(|worker| async move {
-        let mut worker = Worker::new(database, voice, seed, worker);
-        loop {
-            worker.turn().await;
-        }
-    });
-    together(workers.map(Box::pin).collect()).await;
-}
-
-/// All of them at once, in this task.
-async fn together(mut all: Vec<std::pin::Pin<Box<impl Future<Output = ()>>>>) {
-    std::future::poll_fn(|context| {
-        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
 }

@@ -17,6 +17,7 @@ mod rounds;
 mod script;
 mod server;
 mod shim;
+mod stress;
 mod voice;
 mod writer;
 

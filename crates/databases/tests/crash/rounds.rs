@@ -31,7 +31,7 @@ rounds! {
     /// The process that takes in the inbox is killed.
     inbox_kills: 3, 30;
     /// F1, F4, F12: what 32 claimers fight for.
-    races: 3, 100;
+    races: 3, 1_000;
 }
 
 pub fn is_full() -> bool {
