@@ -170,6 +170,12 @@ async fn be(told: &str) {
                 writer::work(&database, &voice, seed, workers).await;
             });
         }
+        ["relaxed", url, seed, _] => {
+            let Ok(Url::Sqlite(path)) = url.parse() else { panic!("{url} is no file") };
+            let options = sqlite::Options { relaxed: true, ..sqlite_options() };
+            let database = Sqlite::open(&path, options).expect("it opens");
+            writer::work(&database, &voice, seed.parse().expect("a seed"), 1).await;
+        }
         ["script", url] => {
             on_database!(url, voice, database => script::play(&database, &voice, url).await);
             voice.say("end");

@@ -3,6 +3,7 @@
 //! The child does the same every time. When it is told of an error it waits, the disk is mended, and it asks for the same
 //! again in the same process: it must get on by itself, and what it was answered before and after must be there.
 
+use tenure_core::draw::Draw;
 use tenure_databases::sqlite::Sqlite;
 
 use crate::child::{Program, sqlite_options};
@@ -35,7 +36,7 @@ fn sweep(failing: Failing) -> (usize, usize) {
     };
     assert!(all > 0, "there is such a call: {failing:?}");
     let mut errors = 0;
-    let chosen = rounds::sample(all, rounds::failing_calls());
+    let chosen = rounds::sample(all, rounds::failing_calls(), &mut Draw::new(rounds::seed()));
     for at in &chosen {
         let failing = Failing { at: *at, ..failing };
         let (acks, database) = play(&shim, failing);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tenure_core::draw::Draw;
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::Sqlite;
 use tenure_databases::sqlite::migrate::{self, MIGRATIONS, Migration};
@@ -66,7 +67,7 @@ fn killed_everywhere(old: Option<&[u8]>) {
     assert!(run(0), "nobody kills it");
     assert_eq!(version(&path), newest);
     let all = shim.calls();
-    for at in rounds::sample(all, rounds::migration_kills()) {
+    for at in rounds::sample(all, rounds::migration_kills(), &mut Draw::new(rounds::seed())) {
         assert!(!run(at), "it was killed at call {at}");
         let found = version(&path);
         assert!(found == before || found == newest, "call {at}: {found}");
@@ -138,7 +139,7 @@ fn d7_a_migration_that_is_killed_leaves_the_old_schema_or_the_new_on_postgres() 
                     drop view if exists public.tenure_inbox";
         client.batch_execute(gone).await.unwrap();
         let mut there = 0;
-        for at in rounds::sample(all, rounds::migration_kills()) {
+        for at in rounds::sample(all, rounds::migration_kills(), &mut Draw::new(rounds::seed())) {
             let arm = format!(
                 "select setval('public.commands', 1, false); update public.stop set command = {at}; \
                  select pg_advisory_lock({LOCK})"

@@ -24,6 +24,8 @@ use crate::writer::{create_of, fast_clock};
 pub struct Acks {
     pub lines: usize,
     pub errors: Vec<String>,
+    /// What was created, in the order of the answers.
+    pub order: Vec<ItemId>,
     created: BTreeMap<String, ItemId>,
     committed: BTreeMap<ItemId, Fence>,
     leased: BTreeSet<ExecutionId>,
@@ -50,6 +52,7 @@ impl Acks {
         self.lines += 1;
         match words[..] {
             ["created", name, item] => {
+                self.order.push(id(item));
                 let before = self.created.insert(name.to_string(), id(item));
                 assert!(before.is_none_or(|before| before == id(item)), "{name} made two items: {line}");
             }
@@ -88,6 +91,7 @@ impl Acks {
         };
         self.lines += other.lines;
         self.errors.extend(other.errors);
+        self.order.extend(other.order);
         self.created.extend(other.created);
         for (item, fence) in other.committed {
             both(&item, self.committed.insert(item, fence), fence);

@@ -1,17 +1,20 @@
-//! D3, D5: the power is cut. What was written and not synced is lost, whole or by sectors; so is, for ever, what a sync
+//! D3, D4, D5: the power is cut. What was written and not synced is lost, whole or by sectors; so is, for ever, what a sync
 //! that failed was about, since a system may forget that it never reached the disk.
 //!
 //! The disk is the journal that the child's calls left: every state it could have been in at that moment is one choice of
 //! what got there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
 use tenure_core::draw::Draw;
+use tenure_databases::Database;
 use tenure_databases::sqlite::Sqlite;
 
 use crate::child::{Program, sqlite_options};
 use crate::kills::file_is_sound;
 use crate::oracle::{Acks, check};
+use crate::requests::store;
 use crate::shim::{Errno, Failing, How, Shim};
 use crate::{on_two_threads, rounds};
 
@@ -80,7 +83,7 @@ fn after_the_cut(mut file: Vec<u8>, calls: &[Call], dice: &mut Draw) -> Vec<u8> 
             // Some of its sectors got there.
             (What::Write { at, bytes }, 1) => {
                 for (sector, piece) in bytes.chunks(SECTOR).enumerate() {
-                    if dice.number() % 2 == 0 {
+                    if dice.number().is_multiple_of(2) {
                         put(&mut file, at + sector * SECTOR, piece);
                     }
                 }
@@ -91,15 +94,15 @@ fn after_the_cut(mut file: Vec<u8>, calls: &[Call], dice: &mut Draw) -> Vec<u8> 
     file
 }
 
-/// Lets a writer work, ends it, cuts the power, and looks at what is left.
-fn cut(seed: u64, failing: Failing) -> Acks {
+/// Lets a writer work, ends it and cuts the power. Answers what it was answered and where what is left is.
+fn cut(sort: &str, seed: u64, failing: Failing) -> (Acks, PathBuf, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let shim = Shim::build(folder.path());
     let path = folder.path().join("tenure.db");
     drop(Sqlite::open(&path, sqlite_options()).unwrap());
     let before = std::fs::read(&path).unwrap();
     let mut dice = Draw::new(seed);
-    let told = format!("writer sqlite:{} {seed} 1", path.display());
+    let told = format!("{sort} sqlite:{} {seed} 1", path.display());
     let mut child = Program::start_with(&told, &shim.variables_with_journal(failing));
     let mut acks = Acks::default();
     for _ in 0..1 + dice.number() % LINES_MAX {
@@ -117,17 +120,48 @@ fn cut(seed: u64, failing: Failing) -> Acks {
     std::fs::write(place.join("tenure.db-wal"), after_the_cut(Vec::new(), &log, &mut dice)).unwrap();
     let path = place.join("tenure.db");
     file_is_sound(&path);
-    on_two_threads(async { check(&Sqlite::open(&path, sqlite_options()).unwrap(), &acks).await });
-    acks
+    (acks, path, folder)
 }
+
+/// Everything that was answered is there. Answers how much that was.
+fn nothing_is_lost(seed: u64, failing: Failing) -> usize {
+    let (acks, path, _folder) = cut("writer", seed, failing);
+    on_two_threads(async { check(&Sqlite::open(&path, sqlite_options()).unwrap(), &acks).await });
+    acks.lines
+}
+
+const WORKING: Failing = Failing { files: FILES, call: "sync", at: 0, how: How::Once, errno: Errno::Io };
 
 // covers: K-02, K-03, K-50
 #[test]
 fn d3_a_power_cut_takes_nothing_that_was_answered() {
     let seed = rounds::seed();
-    let working = Failing { files: FILES, call: "sync", at: 0, how: How::Once, errno: Errno::Io };
-    let answers: usize = (0..rounds::power_cuts()).map(|round| cut(seed + round as u64, working).lines).sum();
+    let rounds = 0..rounds::power_cuts() as u64;
+    let answers: usize = rounds.map(|round| nothing_is_lost(seed + round, WORKING)).sum();
     eprintln!("{answers} answers");
+}
+
+/// What is lost are the last ones; before them nothing is missing. (That something is lost shows that a cut is one.)
+#[test]
+fn d4_a_relaxed_database_loses_its_end_and_nothing_else() {
+    let seed = rounds::seed();
+    let (mut kept, mut lost) = (0, 0);
+    for round in 0..rounds::power_cuts() as u64 {
+        let (acks, path, _folder) = cut("relaxed", seed + round, WORKING);
+        on_two_threads(async {
+            let database = Sqlite::open(&path, sqlite_options()).unwrap();
+            check(&database, &Acks::default()).await;
+            let mut there = Vec::new();
+            for item in &acks.order {
+                there.push(database.item(&store(), *item).await.unwrap().is_some());
+            }
+            assert!(there.is_sorted_by(|before, after| before >= after), "a gap: {there:?}");
+            kept += there.iter().filter(|there| **there).count();
+            lost += there.iter().filter(|there| !**there).count();
+        });
+    }
+    eprintln!("{kept} kept, {lost} lost");
+    assert!(lost > 0, "the power was cut");
 }
 
 // covers: K-02, K-03, K-53
@@ -135,8 +169,7 @@ fn d3_a_power_cut_takes_nothing_that_was_answered() {
 fn d5_what_a_failed_sync_was_about_is_answered_only_once_it_is_on_the_disk() {
     let seed = rounds::seed();
     for round in 0..rounds::power_cuts() {
-        let failing =
-            Failing { files: FILES, call: "sync", at: 1 + round % 8, how: How::Once, errno: Errno::Io };
-        cut(seed + round as u64, failing);
+        let failing = Failing { at: 1 + round % 8, ..WORKING };
+        nothing_is_lost(seed + round as u64, failing);
     }
 }

@@ -53,7 +53,7 @@ pub fn create_of(name: &str) -> Create {
         let padding = "x".repeat([0, 90, 700, 30, 9_000][number % 5]);
         new("job", &format!(r#"{{"number":{number},"padding":"{padding}"}}"#))
     };
-    named(name, Create { priority: (number % 7 == 0).then_some(2), ..create })
+    named(name, Create { priority: number.is_multiple_of(7).then_some(2), ..create })
 }
 
 /// As many workers at once as are asked for, for ever.
