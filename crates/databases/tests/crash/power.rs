@@ -75,8 +75,10 @@ fn after_the_cut(mut file: Vec<u8>, calls: &[Call], dice: &mut Draw) -> Vec<u8> 
         file.resize(file.len().max(at + bytes.len()), 0);
         file[at..at + bytes.len()].copy_from_slice(bytes);
     };
-    for call in calls {
-        let fate = if call.durable { 0 } else { dice.number() % 3 };
+    // Up to some call all of it got there, synced or not; after that the dice say.
+    let whole = (dice.number() % (calls.len() as u64 + 1)) as usize;
+    for (number, call) in calls.iter().enumerate() {
+        let fate = if call.durable || number < whole { 0 } else { dice.number() % 3 };
         match (&call.what, fate) {
             (What::Write { at, bytes }, 0) => put(&mut file, *at, bytes),
             (What::Truncate { length }, 0) => file.resize(*length, 0),
