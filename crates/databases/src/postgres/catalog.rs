@@ -211,8 +211,8 @@ async fn read(connection: &Connection) -> Result<Known, Error> {
     let [version, lifecycles, queues] = &answers[..] else {
         return Err(Error::Statement("the catalog could not be read".to_string()));
     };
-    let mut known = Known::default();
-    known.version = version.rows.first().map_or(0, |row| row.get(0));
+    let version = version.rows.first().map_or(0, |row| row.get(0));
+    let mut known = Known { version, ..Known::default() };
     let mut tables = Tables::default();
     for row in &lifecycles.rows {
         let (number, hash, source): (i32, &[u8], &str) = (row.get(0), row.get(1), row.get(2));
