@@ -3,6 +3,7 @@
 //! So a child always is of the same build as its test, and nothing has to be found.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use tenure_core::lifecycle::shipped;
@@ -10,9 +11,9 @@ use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
 
-use crate::script;
 use crate::voice::{MARK, Voice};
-use crate::writer::{Worker, fast_clock};
+use crate::writer::{self, fast_clock};
+use crate::{inbox, migrations, script};
 
 const TOLD: &str = "TENURE_CHILD";
 
@@ -110,11 +111,11 @@ pub fn postgres_options() -> postgres::Options {
 
 /// Runs something on whichever database an address names.
 macro_rules! on_database {
-    ($url:expr, $database:ident => $run:expr) => {
+    ($url:expr, $voice:ident, $database:ident => $run:expr) => {
         match $url.parse::<Url>().expect("an address") {
             Url::Memory => panic!("nothing survives in memory"),
             Url::Sqlite(path) => {
-                let $database = Sqlite::open(&path, sqlite_options()).expect("it opens");
+                let $database = open(&path, &$voice).await;
                 $run
             }
             Url::Postgres(url) => {
@@ -123,6 +124,19 @@ macro_rules! on_database {
             }
         }
     };
+}
+
+/// Opens a file; while that fails, says so and waits.
+async fn open(path: &Path, voice: &Voice) -> Sqlite {
+    loop {
+        match Sqlite::open(path, sqlite_options()) {
+            Ok(database) => return database,
+            Err(error) => {
+                voice.say(&format!("error unavailable {error}"));
+                voice.go_on().await;
+            }
+        }
+    }
 }
 
 /// Not told to be anything, it is a test of its own: a child says what it does, and ends with its input.
@@ -151,34 +165,30 @@ async fn be(told: &str) {
     match words[..] {
         ["writer", url, seed, workers] => {
             let (seed, workers) = (seed.parse().expect("a seed"), workers.parse().expect("a number"));
-            on_database!(url, database => {
+            on_database!(url, voice, database => {
                 voice.say("open");
-                work(&database, &voice, seed, workers).await;
+                writer::work(&database, &voice, seed, workers).await;
             });
         }
+        ["relaxed", url, seed, _] => {
+            let Ok(Url::Sqlite(path)) = url.parse() else { panic!("{url} is no file") };
+            let options = sqlite::Options { relaxed: true, ..sqlite_options() };
+            let database = Sqlite::open(&path, options).expect("it opens");
+            writer::work(&database, &voice, seed.parse().expect("a seed"), 1).await;
+        }
         ["script", url] => {
-            on_database!(url, database => script::play(&database, &voice, url).await);
+            on_database!(url, voice, database => script::play(&database, &voice, url).await);
+            voice.say("end");
+        }
+        ["inbox", url] => on_database!(url, voice, database => inbox::take(&database, &voice).await),
+        ["migrate", path] => {
+            migrations::bring_up(Path::new(path));
+            voice.say("end");
+        }
+        ["connect", url] => {
+            Postgres::connect(url, postgres_options()).await.expect("it opens");
             voice.say("end");
         }
         _ => panic!("a child was told to be `{told}`"),
     }
-}
-
-async fn work<D: tenure_databases::Database>(database: &D, voice: &Voice, seed: u64, workers: usize) {
-    let workers = (0..workers).map(|worker| async move {
-        let mut worker = Worker::new(database, voice, seed, worker);
-        loop {
-            worker.turn().await;
-        }
-    });
-    together(workers.map(Box::pin).collect()).await;
-}
-
-/// All of them at once, in this task.
-async fn together(mut all: Vec<std::pin::Pin<Box<impl Future<Output = ()>>>>) {
-    std::future::poll_fn(|context| {
-        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
 }

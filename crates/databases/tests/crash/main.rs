@@ -3,11 +3,21 @@
 //! The numbers in the names are those of the list of faults. What is the same for all: whatever was answered is there
 //! afterwards, nothing is there by half, and nothing is stuck ([`oracle`]).
 
+mod backups;
 mod child;
+mod disk;
+mod files;
+mod flips;
+mod inbox;
 mod kills;
+mod migrations;
 mod oracle;
+mod power;
 mod rounds;
 mod script;
+mod server;
+mod shim;
+mod stress;
 mod voice;
 mod writer;
 

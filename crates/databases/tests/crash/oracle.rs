@@ -24,6 +24,8 @@ use crate::writer::{create_of, fast_clock};
 pub struct Acks {
     pub lines: usize,
     pub errors: Vec<String>,
+    /// What was created, in the order of the answers.
+    pub order: Vec<ItemId>,
     created: BTreeMap<String, ItemId>,
     committed: BTreeMap<ItemId, Fence>,
     leased: BTreeSet<ExecutionId>,
@@ -50,6 +52,7 @@ impl Acks {
         self.lines += 1;
         match words[..] {
             ["created", name, item] => {
+                self.order.push(id(item));
                 let before = self.created.insert(name.to_string(), id(item));
                 assert!(before.is_none_or(|before| before == id(item)), "{name} made two items: {line}");
             }
@@ -88,6 +91,7 @@ impl Acks {
         };
         self.lines += other.lines;
         self.errors.extend(other.errors);
+        self.order.extend(other.order);
         self.created.extend(other.created);
         for (item, fence) in other.committed {
             both(&item, self.committed.insert(item, fence), fence);
@@ -149,7 +153,9 @@ async fn nothing_is_missing<D: Database>(database: &D, acks: &Acks, id: ItemId) 
         assert!(did(fence, Event::Lease), "{id} was leased under {fence}: {history:#?}");
     }
     for (run, event) in acks.ended.iter().filter(|(run, _)| run.item == id) {
-        assert!(did(run.fence, event.clone()), "{run} ended by {event}: {history:#?}");
+        // Who lets go of what was to be cancelled ends it so.
+        let ended = did(run.fence, event.clone()) || did(run.fence, Event::Cancel);
+        assert!(ended, "{run} ended by {event}: {history:#?}");
     }
     let lasting = whole.executions.iter().filter(|one| one.status() != Status::Aborted);
     let lasting: Vec<Fence> = lasting.map(|one| one.id.fence).collect();

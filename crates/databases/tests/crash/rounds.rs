@@ -5,6 +5,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use tenure_core::draw::Draw;
+
 macro_rules! rounds {
     ($($(#[$doc:meta])* $name:ident: $ci:literal, $full:literal;)*) => {
         $($(#[$doc])* pub fn $name() -> usize { if is_full() { $full } else { $ci } })*
@@ -21,9 +23,9 @@ rounds! {
     /// D3: the power is cut, and what was not synced is lost.
     power_cuts: 4, 200;
     /// D5, D6: calls of each sort that fail, out of all there are.
-    failing_calls: 4, 100_000;
+    failing_calls: 2, 100_000;
     /// D7: places at which a migration is killed, out of all there are.
-    migration_kills: 6, 100_000;
+    migration_kills: 4, 100_000;
     /// D8: backups under load.
     backups: 2, 50;
     /// D9: bytes changed, one at a time.
@@ -31,7 +33,7 @@ rounds! {
     /// The process that takes in the inbox is killed.
     inbox_kills: 3, 30;
     /// F1, F4, F12: what 32 claimers fight for.
-    races: 3, 100;
+    races: 3, 1_000;
 }
 
 pub fn is_full() -> bool {
@@ -46,12 +48,12 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// At most `most` of the numbers 1 to `all`, the first and the last among them.
-pub fn sample(all: usize, most: usize) -> Vec<usize> {
-    if all <= most {
-        return (1..=all).collect();
-    }
-    let mut chosen: Vec<usize> = (0..most).map(|n| 1 + n * (all - 1) / (most - 1).max(1)).collect();
-    chosen.dedup();
-    chosen
+/// At most `most` of the numbers 1 to `all`, one of each stretch, by the dice: what one run leaves out another takes.
+pub fn sample(all: usize, most: usize, dice: &mut Draw) -> Vec<usize> {
+    let most = most.min(all);
+    let stretch = |n: usize| (n * all / most, (n + 1) * all / most);
+    (0..most)
+        .map(stretch)
+        .map(|(from, to)| 1 + from + (dice.number() % (to - from) as u64) as usize)
+        .collect()
 }

@@ -53,7 +53,27 @@ pub fn create_of(name: &str) -> Create {
         let padding = "x".repeat([0, 90, 700, 30, 9_000][number % 5]);
         new("job", &format!(r#"{{"number":{number},"padding":"{padding}"}}"#))
     };
-    named(name, Create { priority: (number % 7 == 0).then_some(2), ..create })
+    named(name, Create { priority: number.is_multiple_of(7).then_some(2), ..create })
+}
+
+/// As many workers at once as are asked for, for ever.
+pub async fn work<D: Database>(database: &D, voice: &Voice, seed: u64, workers: usize) {
+    let workers = (0..workers).map(|worker| async move {
+        let mut worker = Worker::new(database, voice, seed, worker);
+        loop {
+            worker.turn().await;
+        }
+    });
+    together(workers.map(Box::pin).collect()).await;
+}
+
+/// All of them at once, in this task.
+async fn together(mut all: Vec<std::pin::Pin<Box<impl Future<Output = ()>>>>) {
+    std::future::poll_fn(|context| {
+        all.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
 }
 
 /// What was asked for, as far as the answer does not say.
