@@ -113,10 +113,10 @@ pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Bytes of a page; an item is a tenth of one, a segment many.
-const PAGE_BYTES: i32 = 4_096;
+const PAGE_BYTES: i32 = 8_192;
 /// Pages that the write-ahead log holds before they are put in their place. A page that changed ten times in it is
 /// written once; more than this and a reader looks through too many.
-const CHECKPOINT_PAGES: i32 = 8_000;
+const CHECKPOINT_PAGES: i32 = 4_000;
 /// What the log is cut back to afterwards.
 const JOURNAL_BYTES_MAX: i32 = 64 << 20;
 /// In KiB, for the writer: the ready end of the queue and the pages of a batch.
