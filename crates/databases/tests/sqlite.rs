@@ -409,7 +409,7 @@ fn a_clock_that_is_set_back_stands_still_across_a_restart() {
     let item = create(&place.open(), "job", "{}");
     place.clock.store(START - 3_600_000_000, Ordering::SeqCst);
     let database = place.open();
-    let lease = acquire(&database, 1).remove(0).item.lease.unwrap();
+    let lease = acquire(&database, 1).remove(0).item.lease.clone().unwrap();
     assert_eq!(lease.since, Time::from_micros(START));
     let history = block_on(database.history(&store(), item)).unwrap();
     assert!(history.is_sorted_by_key(|entry| entry.at));
