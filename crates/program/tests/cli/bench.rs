@@ -69,7 +69,7 @@ fn a_table_shows_limits_ratios_and_targets() {
 #[test]
 fn memory_is_no_disk() {
     let run = tenure(["bench", "store", "--quick", "--db", "memory:"]).code(2);
-    assert!(run.stderr.contains("`memory:` is no database"), "{run:?}");
+    assert!(run.stderr.contains("`memory:` is neither sqlite: nor postgres://"), "{run:?}");
     let run = tenure(["bench", "store", "--quick", "--db", "sqlite:/dev/shm"]).code(2);
     assert!(run.stderr.contains("/dev/shm is in memory (tmpfs)"), "{run:?}");
 }
