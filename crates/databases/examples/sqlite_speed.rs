@@ -1,12 +1,12 @@
 //! How fast the SQLite database is on this machine, and where the time goes.
 //!
 //! ```text
-//! cargo run --release -p tenure-databases --example sqlite_speed [jobs] [million|unguarded]
+//! cargo run --release -p tenure-databases --example sqlite_speed [jobs] [crowd|unguarded] [crowd's size]
 //! ```
 //!
 //! Creates jobs in batches of 1,000, then drains them: an acquire of 500, then 500 commits. Payloads are 100 bytes of JSON,
-//! every commit is on the disk. `million` also measures an acquire of 10 among a million ready, scheduled and finished;
-//! `unguarded` takes the triggers away first, to see what they cost.
+//! every commit is on the disk. `crowd` also measures an acquire of 10 among so many (a million) that are ready, as many
+//! scheduled and as many finished; `unguarded` takes the triggers away first, to see what they cost.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -281,6 +281,7 @@ impl Bench {
 
     /// The cost of an acquire of ten, the middle one of many.
     fn acquire_ten(&mut self, what: &str) {
+        let ran = on_processor();
         let mut times: Vec<Duration> = (0..41)
             .map(|_| {
                 let since = now();
@@ -289,7 +290,8 @@ impl Bench {
             })
             .collect();
         times.sort();
-        println!("acquire of 10 with {what}: {:?}", times[times.len() / 2]);
+        let running = on_processor().saturating_sub(ran) / 41;
+        println!("acquire of 10 with {what}: {:?} (processor {running:?})", times[times.len() / 2]);
         self.watched.spent.show(times.iter().sum(), times.len());
     }
 }
@@ -330,14 +332,15 @@ fn main() {
     }
     let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
     println!("file     {:>9.0} bytes a finished job", bytes as f64 / (2 * count) as f64);
-    if also == "million" {
+    if also == "crowd" {
+        let size = arguments.next().and_then(|size| size.parse().ok()).unwrap_or(1_000_000);
         bench.create(1_000, None);
         bench.acquire_ten("1,000 ready");
         bench.drain(590);
-        bench.create(1_000_000, None);
-        bench.drain(1_000_000);
-        bench.create(1_000_000, Some(Time::from_micros(i64::MAX)));
-        bench.create(1_000_000, None);
-        bench.acquire_ten("1,000,000 ready, scheduled and finished");
+        bench.create(size, None);
+        bench.drain(size);
+        bench.create(size, Some(Time::from_micros(i64::MAX)));
+        bench.create(size, None);
+        bench.acquire_ten(&format!("{size} ready, {size} scheduled, {size} finished"));
     }
 }

@@ -57,8 +57,8 @@ use url::Address;
 /// What a database is opened with.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Lifecycles that are added if their kind has none. One that is in force stays so: [`Database::add_table`] replaces
-    /// it.
+    /// Lifecycles to put in force, as far as the database does not have them. One that it has stays as it is, also where
+    /// another version of its kind is in force by now.
     pub tables: Tables,
     /// Tests bring their own time. Otherwise it is the server's.
     pub clock: Option<Clock>,
@@ -123,8 +123,8 @@ impl Postgres {
         let catalog = Catalog::new(Pool::new(&address, 1));
         catalog.refresh().await?;
         for table in options.tables.iter() {
-            if catalog.known().tables.current(&table.kind).is_none() {
-                catalog.add(table, Adding::IfMissing).await?;
+            if catalog.known().tables.version(&table.hash()).is_none() {
+                catalog.add(table, Adding::IfUnknown).await?;
             }
         }
         catalog.refresh().await?;

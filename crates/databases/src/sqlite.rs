@@ -110,10 +110,11 @@ impl Shared {
     }
 }
 
+/// The readers are closed first: who closes the file last puts the write-ahead log in its place, and they can not.
 pub struct Sqlite {
     shared: Arc<Shared>,
-    writer: Arc<Mutex<Writer>>,
     readers: Readers,
+    writer: Arc<Mutex<Writer>>,
 }
 
 impl std::fmt::Debug for Sqlite {

@@ -137,7 +137,7 @@ fn a_version_grows_by_one_with_every_step() {
     wall.refuses("update items set version = version + 2, head = x'00'", "the version grows by one");
     wall.refuses("update items set head = x'00'", "the version grows by one");
     wall.refuses("update items set fence = fence + 1", "the version grows by one");
-    wall.refuses("update items set version = version - 1", "the version grows by one");
+    wall.refuses("update items set version = version - 1", "an_item_has_a_version");
 }
 
 #[test]
@@ -145,7 +145,10 @@ fn a_fence_never_falls() {
     let wall = Wall::new();
     wall.run(wall.job());
     wall.refuses("update items set fence = fence - 1, version = version + 1", "claim version never falls");
-    wall.refuses("update items set fence = -1, version = version + 1", "claim version never falls");
+    wall.refuses(
+        "update items set fence = -1, version = version + 1",
+        "a_fence_is_no_less_than_what_committed",
+    );
 }
 
 #[test]

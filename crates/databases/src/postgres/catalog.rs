@@ -119,7 +119,7 @@ impl Catalog {
         *kept = Arc::new(known);
     }
 
-    /// Keeps a lifecycle and puts it in force, unless only those that are missing are to be added.
+    /// Keeps a lifecycle and puts it in force, unless only unknown ones are to be added.
     pub async fn add(&self, table: &Table, how: Adding) -> Result<(), Error> {
         if table.source.is_empty() {
             return Err(Error::Statement(format!("the lifecycle {} has no source to keep", table.kind)));
@@ -137,19 +137,20 @@ impl Catalog {
 pub(super) enum Adding {
     /// In force from now on.
     InForce,
-    /// Only if its kind has none.
-    IfMissing,
+    /// Only if this version was never added: one that was stays as it is, also where another is in force by now.
+    IfUnknown,
 }
 
 async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), Error> {
     // One after another: two that make a lifecycle of one kind would meet in its index.
     const LOCK: &str = "select value from @.meta where name = 'catalog' for update";
-    const CURRENT: &str = "select hash from @.lifecycles where kind = $1 and in_force";
+    const KNOWN: &str = "select from @.lifecycles where hash = $1";
+    let hash = table.hash();
     let answers = connection
-        .ask(vec![Ask::plain("begin"), Ask::rows(LOCK, []), Ask::rows(CURRENT, [text(&table.kind)])])
+        .ask(vec![Ask::plain("begin"), Ask::rows(LOCK, []), Ask::rows(KNOWN, [bytes(&hash.0)])])
         .await?;
-    let current = answers.last().and_then(|answer| answer.rows.first());
-    if current.is_some() && how == Adding::IfMissing {
+    let is_known = answers.last().is_some_and(|answer| !answer.rows.is_empty());
+    if is_known && how == Adding::IfUnknown {
         return connection.one(Ask::plain("rollback")).await.map(drop);
     }
     const RETIRE: &str =
@@ -157,7 +158,6 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
     const KEEP: &str = "insert into @.lifecycles (hash, kind, source, in_force) values ($1, $2, $3, true) \
                         on conflict (hash) do update set source = excluded.source, in_force = true \
                         returning lifecycle";
-    let hash = table.hash();
     let answers = connection
         .ask(vec![
             Ask::count(RETIRE, [text(&table.kind), bytes(&hash.0)]),
@@ -211,8 +211,8 @@ async fn read(connection: &Connection) -> Result<Known, Error> {
     let [version, lifecycles, queues] = &answers[..] else {
         return Err(Error::Statement("the catalog could not be read".to_string()));
     };
-    let mut known = Known::default();
-    known.version = version.rows.first().map_or(0, |row| row.get(0));
+    let version = version.rows.first().map_or(0, |row| row.get(0));
+    let mut known = Known { version, ..Known::default() };
     let mut tables = Tables::default();
     for row in &lifecycles.rows {
         let (number, hash, source): (i32, &[u8], &str) = (row.get(0), row.get(1), row.get(2));

@@ -4,6 +4,7 @@
 //! stand behind their lane, which knows the oldest of them, so a key with a million of them costs as much as one with
 //! two. Everything else stands in the ready index.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use tenure_core::id::ItemId;
@@ -133,12 +134,16 @@ impl PostgresTx<'_> {
         for candidate in candidates {
             offered.push(candidate.item.id);
             // What is locked is newest in the world: only this batch changes it.
-            if !self.locked.contains_key(&candidate.item.id) {
-                self.locked.insert(candidate.item.id, candidate.held.segment);
-                hanging.add(&candidate.item, &candidate.held);
-                candidate.held.into_world(candidate.item, world);
-            } else if let Some(item) = world.items.get(&candidate.item.id) {
-                hanging.others.extend(item.links.iter().map(|link| link.to));
+            match self.locked.entry(candidate.item.id) {
+                Entry::Vacant(locked) => {
+                    locked.insert(candidate.held.segment);
+                    hanging.add(&candidate.item, &candidate.held);
+                    candidate.held.into_world(candidate.item, world);
+                }
+                Entry::Occupied(_) => {
+                    let links = world.items.get(&candidate.item.id).into_iter().flat_map(|item| &item.links);
+                    hanging.others.extend(links.map(|link| link.to));
+                }
             }
         }
         for lane in self.lanes_of(&offered, world) {

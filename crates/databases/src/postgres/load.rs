@@ -368,10 +368,9 @@ pub(super) fn item(row: &Row, known: &Known, memo: &mut Memo) -> Result<(Item, H
         rest: row.get::<_, &[u8]>(20).into(),
     };
     let item = columns.read(known.store(queue)?.clone(), known.lifecycle(lifecycle)?.clone(), memo)?;
-    let payload = row.get::<_, Option<&[u8]>>(19).map(body).transpose()?;
-    if payload.as_ref().is_some_and(|payload| payload.hash() != item.payload) {
-        return Err(Damaged::because("its payload is not the one that it was created with"));
-    }
+    let changed = || Damaged::because("its payload is not the one that it was created with");
+    let payload = row.get::<_, Option<&[u8]>>(19);
+    let payload = payload.map(|bytes| Body::kept(bytes, &item.payload).ok_or_else(changed)).transpose()?;
     Ok((item, Held { segment: row.get(16), payload }))
 }
 

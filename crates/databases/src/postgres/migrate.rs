@@ -96,9 +96,11 @@ async fn offer_inbox(connection: &Connection) {
 }
 
 async fn missing(connection: &Connection, address: &Address) -> Result<Vec<Migration>, OpenError> {
-    const THERE: &str = "select to_regclass($1) is not null";
-    let table = format!("{}.migrations", address.schema);
-    let found = connection.one(Ask::rows(THERE, [text(&table)])).await?;
+    // Not `to_regclass`: it remembers that there was none, and would not see what another process made while we waited.
+    const THERE: &str = "select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+                         where n.nspname::text = $1 and c.relname = 'migrations')";
+    let schema = address.schema.trim_matches('"');
+    let found = connection.one(Ask::rows(THERE, [text(schema)])).await?;
     let there = found.rows.first().is_some_and(|row| row.get(0));
     if !there {
         return Ok(MIGRATIONS.to_vec());

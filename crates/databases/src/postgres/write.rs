@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use tenure_core::body::Body;
+use tenure_core::execution::Execution;
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, Slot};
 use tenure_core::world::{Change, Message, NameKey, Named, Record};
@@ -28,19 +29,20 @@ const INLINE_BYTES_MAX: usize = 512;
 /// Ready, but behind its lane.
 const BEHIND_LANE: i16 = 4;
 
-const INSERT: &str = "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, \
-    created, updated, key, exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, \
-    payload_hash, payload, rest) \
-    select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
-    $20, $21, $22, $23, $24) on conflict do nothing";
-const UPDATE: &str = "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, \
-    fence = u.fence, run_at = u.run_at, updated = u.updated, exclusive = u.exclusive, owner = u.owner, \
-    heartbeat = u.heartbeat, expires = u.expires, window_ends = u.window_ends, session = u.session, \
-    committed = u.committed, segment = u.segment, head = u.head, rest = u.rest \
-    from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
-    as u (id, was, state, slot, rank, version, fence, run_at, updated, exclusive, owner, heartbeat, expires, \
-    window_ends, session, committed, segment, head, rest) \
-    where i.id = u.id and i.version = u.was";
+// Arrays are unnested in the select list: in `from` each of them would be written to a store of its own and read back.
+const INSERT: &str = "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, created, updated, key, \
+    exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, payload, \
+    rest) select unnest($1), unnest($2), unnest($3), unnest($4), unnest($5), unnest($6), unnest($7), unnest($8), \
+    unnest($9), unnest($10), unnest($11), unnest($12), unnest($13), unnest($14), unnest($15), unnest($16), \
+    unnest($17), unnest($18), unnest($19), unnest($20), unnest($21), unnest($22), unnest($23), unnest($24)";
+const UPDATE: &str = "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, fence = u.fence, run_at \
+    = u.run_at, updated = u.updated, exclusive = u.exclusive, owner = u.owner, heartbeat = u.heartbeat, expires = \
+    u.expires, window_ends = u.window_ends, session = u.session, committed = u.committed, segment = u.segment, head \
+    = u.head, rest = u.rest from (select unnest($1) as id, unnest($2) as was, unnest($3) as state, unnest($4) as \
+    slot, unnest($5) as rank, unnest($6) as version, unnest($7) as fence, unnest($8) as run_at, unnest($9) as \
+    updated, unnest($10) as exclusive, unnest($11) as owner, unnest($12) as heartbeat, unnest($13) as expires, \
+    unnest($14) as window_ends, unnest($15) as session, unnest($16) as committed, unnest($17) as segment, \
+    unnest($18) as head, unnest($19) as rest) u where i.id = u.id and i.version = u.was";
 const RENEW: &str = "update @.items i set heartbeat = u.heartbeat, expires = u.expires \
     from unnest($1, $2, $3, $4) as u (id, fence, heartbeat, expires) \
     where i.id = u.id and i.fence = u.fence and i.owner is not null";
@@ -49,9 +51,12 @@ const ERASE_BODIES: &str = "delete from @.bodies where item = any($1)";
 const ERASE_RECORDS: &str = "update @.records set body = null where item = any($1)";
 const BODIES: &str = "insert into @.bodies (item, part, body) select * from unnest($1, $2, $3) \
     on conflict (item, part) do update set body = excluded.body";
-const EXECUTIONS: &str = "insert into @.executions as e (item, seat, fence, status, rest) \
-    select * from unnest($1, $2, $3, $4, $5) on conflict (item, seat) do update \
-    set status = excluded.status, rest = excluded.rest where e.fence = excluded.fence and e.status = 3";
+const EXECUTIONS: &str = "insert into @.executions (item, seat, fence, status, rest) \
+    select unnest($1), unnest($2), unnest($3), unnest($4), unnest($5)";
+/// One that committed before is done now.
+const DONE: &str = "update @.executions e set status = u.status, rest = u.rest \
+    from (select unnest($1) as item, unnest($2) as seat, unnest($3) as fence, unnest($4) as status, \
+    unnest($5) as rest) u where e.item = u.item and e.seat = u.seat and e.fence = u.fence and e.status = 3";
 const NEW_NAMES: &str = "insert into @.names (store, scope, name, value) select * from unnest($1, $2, $3, $4) \
     on conflict do nothing";
 const NAMES: &str = "update @.names n set value = u.value from unnest($1, $2, $3, $4) as u (store, scope, name, value) \
@@ -70,6 +75,7 @@ struct Wave<'a> {
     erased: Vec<Uuid>,
     bodies: Vec<(Uuid, i16, &'a [u8])>,
     executions: Vec<ExecutionRow>,
+    done: Vec<ExecutionRow>,
     names: Vec<(&'a NameKey, Vec<u8>)>,
     new_names: Vec<(&'a NameKey, Vec<u8>)>,
     records: Vec<&'a Record>,
@@ -158,6 +164,9 @@ impl PostgresTx<'_> {
                     wave.renewals.push((execution.item.into(), fence, heartbeat.micros(), expires.micros()));
                 }
                 Change::Erase(item) => wave.erased.push((*item).into()),
+                Change::Execution(execution) if was_committed(execution) => {
+                    wave.done.push(ExecutionRow::of(execution));
+                }
                 Change::Execution(execution) => wave.executions.push(ExecutionRow::of(execution)),
                 Change::Name(key, named) => self.sort_name(&mut wave, key, named),
                 Change::Lane(key, lane) => wave.touched.change(key, *lane),
@@ -369,15 +378,10 @@ fn other_asks<'a>(wave: &'a Wave<'a>, asks: &mut Vec<Ask<'a>>, counts: &mut Vec<
         ask(Ask::count(BODIES, columns), Counts::Beside);
     }
     if !wave.executions.is_empty() {
-        let rows = &wave.executions;
-        let columns = [
-            ids(rows.iter().map(|row| row.item.into()).collect()),
-            longs(rows.iter().map(|row| row.seat).collect()),
-            longs(rows.iter().map(|row| row.fence).collect()),
-            shorts(rows.iter().map(|row| status_number(row.status)).collect()),
-            blobs(rows.iter().map(|row| &row.rest[..]).collect()),
-        ];
-        ask(Ask::count(EXECUTIONS, columns), Counts::Rows);
+        ask(Ask::count(EXECUTIONS, execution_columns(&wave.executions)), Counts::Rows);
+    }
+    if !wave.done.is_empty() {
+        ask(Ask::count(DONE, execution_columns(&wave.done)), Counts::Rows);
     }
     if !wave.records.is_empty() {
         ask(Ask::count(RECORDS, record_columns(&wave.records)), Counts::Rows);
@@ -392,6 +396,24 @@ fn other_asks<'a>(wave: &'a Wave<'a>, asks: &mut Vec<Ask<'a>>, counts: &mut Vec<
             blobs(rows.iter().map(|message| message.body.bytes()).collect()),
         ];
         ask(Ask::count(MESSAGES, columns), Counts::Rows);
+    }
+}
+
+fn execution_columns(rows: &[ExecutionRow]) -> Vec<Param<'_>> {
+    vec![
+        ids(rows.iter().map(|row| row.item.into()).collect()),
+        longs(rows.iter().map(|row| row.seat).collect()),
+        longs(rows.iter().map(|row| row.fence).collect()),
+        shorts(rows.iter().map(|row| status_number(row.status)).collect()),
+        blobs(rows.iter().map(|row| &row.rest[..]).collect()),
+    ]
+}
+
+/// Whether the row is there from its commit: that was another step than its end.
+fn was_committed(execution: &Execution) -> bool {
+    match (&execution.committed, &execution.ended) {
+        (Some(commit), Some(end)) => commit.version != end.mark.version,
+        (None, _) | (_, None) => false,
     }
 }
 

@@ -10,7 +10,7 @@ use tenure_core::request::{Command, Create};
 use tenure_databases::export::export;
 use tenure_databases::export::line::{self, Line};
 use tenure_databases::replay::Stopped;
-use tenure_databases::{Database, verify};
+use tenure_databases::{Database, PAGE_MAX, verify};
 use tokio::task::JoinSet;
 
 use crate::files::*;
@@ -249,6 +249,7 @@ pub async fn a_lifecycle_comes_with_its_source<H: Harness>(bench: &Bench<H>) {
 
 pub async fn a_head_that_was_kept_proves_what_came_before_it<H: Harness>(bench: &Bench<H>) {
     bench.job().await;
+    bench.database().sequence(PAGE_MAX).await.unwrap();
     let kept = bench.database().head().await.unwrap();
     bench.ask("api:test", Command::Create(Create { ..new("job", "2") })).await;
     let file = exported(bench).await;

@@ -49,7 +49,7 @@ pub fn is_sound(file: &[u8]) {
 }
 
 pub async fn replay_into<H: Harness>(bench: &Bench<H>, file: &[u8]) -> Result<Replayed, Stopped> {
-    replay(Cursor::new(file), bench.database(), &mut Draw::new(9), |_| {}).await
+    replay(Cursor::new(file), bench.database(), &mut bench.draw(), |_| {}).await
 }
 
 /// A fresh database with what the file says.

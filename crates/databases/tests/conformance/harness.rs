@@ -176,8 +176,13 @@ impl<H: Harness> Bench<H> {
         self.wait(Duration::from_millis(1));
     }
 
+    /// Chance that nobody else on this bench was given: two transactions never have one name.
+    pub fn draw(&self) -> Draw {
+        Draw::new(self.draw.lock().expect("nobody panics while drawing").number())
+    }
+
     pub async fn batch(&self, requests: &[Request]) -> Vec<Reply> {
-        let mut draw = Draw::new(self.draw.lock().expect("nobody panics while drawing").number());
+        let mut draw = self.draw();
         let replies = batch::run(self.database(), requests, &mut draw).await;
         assert_eq!(replies.len(), requests.len(), "every request gets a reply");
         replies.into_iter().map(|reply| reply.expect("the database works")).collect()

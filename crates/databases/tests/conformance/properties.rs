@@ -205,7 +205,7 @@ fn a_batch_is_its_requests_one_by_one_on_memory() {
 
 #[test]
 fn what_is_loaded_is_enough_on_sqlite() {
-    holds(60, steps(), loaded_is_enough::<Sqlite>);
+    holds(40, steps(), loaded_is_enough::<Sqlite>);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_batch_is_its_requests_one_by_one_on_sqlite() {
 // covers: K-02
 #[test]
 fn sqlite_does_what_memory_does() {
-    holds(60, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
+    holds(40, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
 }
 
 // covers: K-02

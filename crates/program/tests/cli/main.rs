@@ -205,7 +205,7 @@ fn an_export_gets_its_name_when_it_is_whole() {
     let run = tenure(["export", &nowhere, "--db", "memory:"]).code(2);
     assert!(run.stderr.starts_with(&format!("error: can not write {nowhere}: ")), "{run:?}");
     let run = tenure(["export", &file, "--db", "paper:"]).code(2);
-    assert!(run.stderr.starts_with("error: `paper:` is no database"), "{run:?}");
+    assert!(run.stderr.starts_with("error: `paper:` is not the address of a database"), "{run:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "half an export is taken away");
 }
 
