@@ -25,7 +25,9 @@ impl Target {
         match url.split_once(':') {
             Some(("sqlite", folder)) => Ok(Target::Sqlite(Folder::new(folder)?)),
             Some(("postgres" | "postgresql", _)) => Ok(Target::Postgres(Box::new(Server::new(url)))),
-            _ => Err(Error::NoDatabase { url: url.to_string() }),
+            // The rest is not repeated: it may hold a password.
+            Some((sort, _)) => Err(Error::Bench(format!("`{sort}:` is neither sqlite: nor postgres://"))),
+            None => Err(Error::NoDatabase { url: url.to_string() }),
         }
     }
 
