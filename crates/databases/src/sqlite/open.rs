@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{Options, migrate, mounts};
 
@@ -134,7 +134,10 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy)?;
     let is_database = |error| match error {
-        OpenError::Sqlite(error) if super::fault::is_damage(&error) => OpenError::NotOurs(path.into()),
+        // One that is damaged, or whose disk fails, is still a database.
+        OpenError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            OpenError::NotOurs(path.into())
+        }
         other => other,
     };
     let found = migrate::version(&connection, path, migrate::MIGRATIONS).map_err(is_database)?;
