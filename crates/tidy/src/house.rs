@@ -7,7 +7,7 @@
 //! | paths of one machine, hosts of registries | [`traces`] |
 //! | the kernel stays pure | [`wall`] |
 //!
-//! What clippy can see better (clocks, spawning) is left to `clippy.toml`; taste is left to people.
+//! What clippy can see better (clocks, spawning) is left to `.cargo/clippy.toml`; taste is left to people.
 
 pub mod shape;
 pub mod traces;
