@@ -1,5 +1,7 @@
 //! Acquiring from a deep queue must cost what it costs from a shallow one.
 
+use std::time::Duration;
+
 use super::create::{Fill, fill};
 use super::drain;
 use super::measure::{Latencies, Stopwatch};
@@ -10,29 +12,49 @@ use crate::outcome::Error;
 /// What a worker of many hands takes at once.
 pub const LEASES: usize = 10;
 
-/// So many jobs ready, scheduled and finished.
-pub async fn deep(stage: &Stage, each: usize, turns: usize) -> Result<Latencies, Error> {
-    fill(stage, Fill::Ready, each).await?;
-    drain::all(stage, each).await?;
-    fill(stage, Fill::Scheduled, each).await?;
-    shallow(stage, each, turns).await
+/// A queue of a few jobs, and one that is deep. Both are asked in turns: a disk that is slow for a minute is slow for both,
+/// and what is left between them is the depth.
+pub struct Queues {
+    pub shallow: Stage,
+    pub deep: Stage,
 }
 
-/// So many jobs ready and nothing else.
-pub async fn shallow(stage: &Stage, ready: usize, turns: usize) -> Result<Latencies, Error> {
-    fill(stage, Fill::Ready, ready).await?;
-    let work = Work::new();
-    let mut latencies = Latencies::default();
-    for turn in 0..turns {
-        let watch = Stopwatch::start();
-        let leases = leased(stage.gather.ask(work.acquire(LEASES)).await)?;
-        latencies.add(watch.elapsed());
-        if leases.len() != LEASES {
-            return Err(Error::Bench(format!("{} jobs were leased and {LEASES} were ready", leases.len())));
-        }
-        // As many come as went, so that every turn finds the same queue.
-        let more = (0..LEASES).map(|number| work.create(turn * LEASES + number)).collect();
-        stage.gather.ask_all(more).await.into_iter().try_for_each(created)?;
+/// How long an acquire took.
+#[derive(Default)]
+pub struct Compared {
+    pub shallow: Latencies,
+    pub deep: Latencies,
+}
+
+impl Queues {
+    /// So many jobs ready in the shallow one; in the deep one so many ready, as many scheduled, as many finished.
+    pub async fn fill(&self, shallow: usize, deep: usize) -> Result<(), Error> {
+        fill(&self.shallow, Fill::Ready, shallow).await?;
+        fill(&self.deep, Fill::Ready, deep).await?;
+        drain::all(&self.deep, deep).await?;
+        fill(&self.deep, Fill::Scheduled, deep).await?;
+        fill(&self.deep, Fill::Ready, deep).await
     }
-    Ok(latencies)
+
+    pub async fn compare(&self, turns: usize) -> Result<Compared, Error> {
+        let (work, mut compared) = (Work::new(), Compared::default());
+        for turn in 0..turns {
+            compared.shallow.add(acquire(&self.shallow, &work, turn).await?);
+            compared.deep.add(acquire(&self.deep, &work, turn).await?);
+        }
+        Ok(compared)
+    }
+}
+
+/// Acquires once. As many jobs come as went, so that every turn finds the same queue.
+async fn acquire(stage: &Stage, work: &Work, turn: usize) -> Result<Duration, Error> {
+    let watch = Stopwatch::start();
+    let leases = leased(stage.gather.ask(work.acquire(LEASES)).await)?;
+    let took = watch.elapsed();
+    if leases.len() != LEASES {
+        return Err(Error::Bench(format!("{} jobs were leased and {LEASES} were ready", leases.len())));
+    }
+    let more = (0..LEASES).map(|number| work.create(turn * LEASES + number)).collect();
+    stage.gather.ask_all(more).await.into_iter().try_for_each(created)?;
+    Ok(took)
 }

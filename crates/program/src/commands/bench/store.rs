@@ -2,6 +2,7 @@
 
 use tenure_databases::gather::Gather;
 
+use super::acquire::{Compared, Queues};
 use super::create::{self, Created, Fill, fill};
 use super::drain::{self, Drained, WORKERS};
 use super::limits::Limits;
@@ -137,11 +138,9 @@ impl Bench {
 
     async fn acquire_deep(&mut self) -> Result<Row, Error> {
         let (each, turns) = (self.sizes.million, self.sizes.acquire_turns);
-        let stage = self.target.fresh().await?;
-        let shallow = acquire::shallow(&stage, SHALLOW, turns).await?;
-        drop(stage);
-        let stage = self.target.fresh().await?;
-        let deep = acquire::deep(&stage, each, turns).await?;
+        let queues = Queues { shallow: self.target.fresh().await?, deep: self.target.beside().await? };
+        queues.fill(SHALLOW, each).await?;
+        let Compared { shallow, deep } = queues.compare(turns).await?;
         let row = Row {
             callers: Some(1),
             batch: Some(acquire::LEASES),

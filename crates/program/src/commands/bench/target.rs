@@ -38,11 +38,20 @@ impl Target {
         }
     }
 
-    /// An empty database. The one before it is removed.
+    /// An empty database. Those before it are removed.
     pub async fn fresh(&mut self) -> Result<Stage, Error> {
         match self {
-            Target::Sqlite(folder) => folder.fresh(),
-            Target::Postgres(server) => server.fresh().await,
+            Target::Sqlite(folder) => folder.clear()?,
+            Target::Postgres(server) => server.clear().await?,
+        }
+        self.beside().await
+    }
+
+    /// Another empty database beside those that there are.
+    pub async fn beside(&mut self) -> Result<Stage, Error> {
+        match self {
+            Target::Sqlite(folder) => folder.make(),
+            Target::Postgres(server) => server.make().await,
         }
     }
 

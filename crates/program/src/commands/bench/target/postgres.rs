@@ -23,6 +23,8 @@ pub struct Server {
     /// How every schema of this bench begins.
     prefix: String,
     made: usize,
+    /// Those that were made and not dropped yet.
+    schemas: Vec<String>,
     /// What moves the bytes of our own connections.
     connections: JoinSet<()>,
 }
@@ -30,15 +32,24 @@ pub struct Server {
 impl Server {
     pub fn new(url: &str) -> Server {
         let prefix = format!("tenure_bench_{:012x}", chance() >> 16);
-        Server { url: url.to_string(), prefix, made: 0, connections: JoinSet::new() }
+        Server { url: url.to_string(), prefix, made: 0, schemas: Vec::new(), connections: JoinSet::new() }
     }
 
-    pub async fn fresh(&mut self) -> Result<Stage, Error> {
-        self.drop_schema(&self.schema()).await?;
+    pub async fn clear(&mut self) -> Result<(), Error> {
+        while let Some(schema) = self.schemas.last().cloned() {
+            self.drop_schema(&schema).await?;
+            self.schemas.pop();
+        }
+        Ok(())
+    }
+
+    pub async fn make(&mut self) -> Result<Stage, Error> {
         self.made += 1;
+        let schema = format!("{}_{}", self.prefix, self.made);
+        self.schemas.push(schema.clone());
         let theirs = theirs(&self.url);
         let mark = if theirs.contains('?') { '&' } else { '?' };
-        let url = format!("{theirs}{mark}schema={}", self.schema());
+        let url = format!("{theirs}{mark}schema={schema}");
         let options = postgres::Options { tables: shipped::tables(), clock: None };
         let database = Postgres::connect(&url, options).await?;
         let gather = Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()));
@@ -66,11 +77,7 @@ impl Server {
     pub async fn remove(mut self) -> Result<(), Error> {
         let bare = format!("{}_bare", self.prefix);
         self.drop_schema(&bare).await?;
-        self.drop_schema(&self.schema()).await
-    }
-
-    fn schema(&self) -> String {
-        format!("{}_{}", self.prefix, self.made)
+        self.clear().await
     }
 
     async fn drop_schema(&mut self, schema: &str) -> Result<(), Error> {

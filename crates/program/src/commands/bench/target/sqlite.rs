@@ -35,10 +35,14 @@ impl Folder {
         self.scratch.path()
     }
 
-    pub fn fresh(&mut self) -> Result<Stage, Error> {
+    pub fn clear(&mut self) -> Result<(), Error> {
         for entry in fs::read_dir(self.path())? {
             fs::remove_file(entry?.path())?;
         }
+        Ok(())
+    }
+
+    pub fn make(&mut self) -> Result<Stage, Error> {
         self.made += 1;
         let path = self.path().join(format!("{}.db", self.made));
         let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
