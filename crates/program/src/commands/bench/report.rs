@@ -5,7 +5,6 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::measure::Latencies;
-use crate::cli::Form;
 use crate::outcome::Error;
 use crate::output::{BAD, GOOD, Output, styled};
 
@@ -50,8 +49,7 @@ enum Target {
     AtMost(f64),
 }
 
-/// Chosen before the first measurement, from a prototype of the physical design less a guess at what loading, hashing
-/// and single steps cost. They say what would be noticed as slow, not what can be reached.
+/// Set from a prototype of the physical design, less what load, hashing and single steps cost (decision 5).
 fn target(name: &str, store: &str) -> Option<Target> {
     Some(match (name, store) {
         ("create_one", "sqlite") => Target::AtLeast(0.5),
@@ -71,19 +69,9 @@ fn target(name: &str, store: &str) -> Option<Target> {
     })
 }
 
-/// Past this the machine changed more during the run than any target allows for.
-const SPREAD_MAX: f64 = 2.0;
-
-/// What a run came to.
-pub struct Report {
-    pub rows: Vec<Row>,
-    /// By which factor the limits moved meanwhile.
-    pub spread: f64,
-}
-
-pub fn show(report: Report, form: Form, output: &mut Output) -> Result<(), Error> {
-    let rows: Vec<Row> = report.rows.into_iter().map(Row::rounded).collect();
-    if form.json {
+pub fn show(rows: Vec<Row>, as_json: bool, output: &mut Output) -> Result<(), Error> {
+    let rows: Vec<Row> = rows.into_iter().map(Row::rounded).collect();
+    if as_json {
         return rows.iter().try_for_each(|row| output.json(row));
     }
     let headings = [

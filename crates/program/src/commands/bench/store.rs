@@ -8,7 +8,7 @@ use super::drain::{self, Drained, WORKERS};
 use super::limits::Limits;
 use super::measure::{Latencies, rate};
 use super::progress::Progress;
-use super::report::{self, Report, Row};
+use super::report::{self, Row};
 use super::target::Target;
 use super::work::LEASES;
 use super::{acquire, pinned};
@@ -57,7 +57,7 @@ const SHALLOW: usize = 1_000;
 
 pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let report = runtime.block_on(async {
+    let rows = runtime.block_on(async {
         let mut bench = Bench {
             target: Target::open(&arguments.db)?,
             sizes: Sizes::new(arguments.quick),
@@ -68,10 +68,10 @@ pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error
             _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
         };
         let removed = bench.target.remove().await;
-        let report = measured?;
-        removed.map(|()| report)
+        let rows = measured?;
+        removed.map(|()| rows)
     })?;
-    report::show(report, arguments.form, output)?;
+    report::show(rows, arguments.form.json, output)?;
     Ok(Outcome::Done)
 }
 
@@ -82,7 +82,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn measure(&mut self, only: &[Measurement]) -> Result<Report, Error> {
+    async fn measure(&mut self, only: &[Measurement]) -> Result<Vec<Row>, Error> {
         let is_wanted = |which: &Measurement| only.is_empty() || only.contains(which);
         let wanted = Measurement::ALL.into_iter().filter(is_wanted);
         let wanted: Vec<Measurement> = wanted.filter(|which| self.target.has(*which)).collect();
@@ -103,7 +103,7 @@ impl Bench {
         }
         let mut all = limits.rows(self.target.store());
         all.extend(rows);
-        Ok(Report { rows: all, spread: limits.spread() })
+        Ok(all)
     }
 
     async fn one(&mut self, which: Measurement) -> Result<Row, Error> {
