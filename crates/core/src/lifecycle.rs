@@ -278,6 +278,19 @@ impl Table {
         self.rows_from(Some(from), event).next().is_some()
     }
 
+    /// Every move from one state to another that some row makes, sorted, each once. What a database lets happen.
+    pub fn moves(&self) -> Vec<(StateId, StateId)> {
+        let mut moves: Vec<(StateId, StateId)> = Vec::new();
+        for row in self.rows.iter().filter(|row| row.is_exit()) {
+            if let (Some(from), To::State(to)) = (row.from, &row.to) {
+                moves.push((from, *to));
+            }
+        }
+        moves.sort_unstable();
+        moves.dedup();
+        moves
+    }
+
     /// Has a row leaving it.
     pub fn has_exit(&self, id: StateId) -> bool {
         self.rows.iter().any(|row| row.from == Some(id) && row.is_exit())

@@ -9,7 +9,7 @@ use std::sync::{Arc, RwLock};
 use tenure_core::hash::Hash;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::lifecycle::{SharedTable, Table, To};
+use tenure_core::lifecycle::{SharedTable, Table};
 use tenure_core::word::{Kind, Store};
 
 use super::pool::{Ask, Connection, Pool};
@@ -172,7 +172,8 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
     let states: Vec<i16> = (0..).take(table.states.len()).collect();
     let names: Vec<&str> = table.states.iter().map(|state| state.name.as_str()).collect();
     let phases: Vec<&str> = table.states.iter().map(|state| state.phase.as_str()).collect();
-    let (from, to) = moves(table);
+    let (from, to): (Vec<i16>, Vec<i16>) =
+        table.moves().into_iter().map(|(from, to)| (i16::from(from.0), i16::from(to.0))).unzip();
     const STATES: &str = "insert into @.states select $1, * from unnest($2, $3, $4) on conflict do nothing";
     const MOVES: &str = "insert into @.moves select $1, * from unnest($2, $3) on conflict do nothing";
     const GROW: &str = "update @.meta set value = (value::bigint + 1)::text where name = 'catalog'";
@@ -185,18 +186,6 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
         ])
         .await
         .map(drop)
-}
-
-/// Every move that the table has a row for.
-fn moves(table: &Table) -> (Vec<i16>, Vec<i16>) {
-    let pairs = table.rows.iter().filter_map(|row| match (row.from, &row.to) {
-        (Some(from), To::State(to)) if from != *to => Some((i16::from(from.0), i16::from(to.0))),
-        _ => None,
-    });
-    let mut pairs: Vec<(i16, i16)> = pairs.collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs.into_iter().unzip()
 }
 
 async fn read(connection: &Connection) -> Result<Known, Error> {

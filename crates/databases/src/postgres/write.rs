@@ -21,11 +21,9 @@ use super::value::{
 };
 use crate::Error;
 use crate::row::execution::ExecutionRow;
-use crate::row::item::ItemRow;
+use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
 
-/// A payload of at most so many bytes stands in its item's row. 1.8 KB there cost a quarter of the rate.
-const INLINE_BYTES_MAX: usize = 512;
 /// Ready, but behind its lane.
 const BEHIND_LANE: i16 = 4;
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tenure_core::hash::Hash;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::lifecycle::{SharedTable, Table, To};
+use tenure_core::lifecycle::{SharedTable, Table};
 use tenure_core::word::{Kind, Store};
 
 use super::fault::Fault;
@@ -106,9 +106,8 @@ fn add_moves(connection: &Connection, number: i64, table: &Table) -> Result<(), 
             params![number, id.0, state.name.as_str(), state.phase.as_str()],
         )?;
     }
-    for row in table.rows.iter().filter(|row| row.is_exit()) {
-        let (Some(from), To::State(to)) = (row.from, &row.to) else { continue };
-        let sql = "insert or ignore into moves (lifecycle, from_state, to_state) values (?1, ?2, ?3)";
+    for (from, to) in table.moves() {
+        let sql = "insert into moves (lifecycle, from_state, to_state) values (?1, ?2, ?3)";
         connection.execute(sql, params![number, from.0, to.0])?;
     }
     Ok(())

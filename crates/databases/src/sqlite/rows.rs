@@ -35,9 +35,6 @@ macro_rules! items_from {
     };
 }
 
-/// Bodies up to this size stand in their item's row; a longer one would be copied with every step of the item.
-pub(super) const INLINE_BYTES_MAX: usize = 512;
-
 /// The columns of `bodies.part`.
 pub(super) const PAYLOAD: i64 = 0;
 pub(super) const OUTPUT: i64 = 1;

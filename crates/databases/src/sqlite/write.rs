@@ -14,10 +14,10 @@ use tenure_core::world::{Change, Lane, LaneKey, Message, NameKey, Named, Record}
 
 use super::fault::Fault;
 use super::load::known;
-use super::rows::{INLINE_BYTES_MAX, OUTPUT, PAYLOAD, id_bytes};
+use super::rows::{OUTPUT, PAYLOAD, id_bytes};
 use super::tx::{Known, Parts};
 use crate::row::execution::ExecutionRow;
-use crate::row::item::ItemRow;
+use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
 
 /// Writes a wave and answers how many rows found their place.
