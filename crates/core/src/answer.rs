@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::actor::{Owner, Roles};
+use crate::body::Body;
 use crate::code::{Code, Problem};
 use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, ItemId};
@@ -67,6 +68,8 @@ pub enum Answer {
 pub struct Granted {
     pub execution: ExecutionId,
     pub item: SharedItem,
+    /// None once erased.
+    pub payload: Option<Body>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

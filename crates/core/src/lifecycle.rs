@@ -155,6 +155,7 @@ pub struct Table {
     exclusive: bool,
     supersedes: bool,
     holds_others: bool,
+    reads_payload: bool,
 }
 
 impl Table {
@@ -171,6 +172,8 @@ impl Table {
         let mut effects = rows.iter().flat_map(|row| &row.effects);
         let supersedes = effects.any(|effect| matches!(effect, Effect::MoveOlder(_)));
         let holds_others = rows.iter().any(|row| row.effects.contains(&Effect::LapseHeld));
+        let mut guards = rows.iter().flat_map(|row| &row.guards);
+        let reads_payload = guards.any(|guard| matches!(guard, Guard::Payload(_)));
         let places = rows.iter().map(|row| (row.from, row.event.ordinal())).collect();
         let hash = Hash([0; 32]);
         let mut table = Table {
@@ -186,6 +189,7 @@ impl Table {
             exclusive,
             supersedes,
             holds_others,
+            reads_payload,
         };
         table.hash = Hash::of(table.canonical().as_bytes());
         table
@@ -324,6 +328,11 @@ impl Table {
     /// Leases can be taken under an item of this kind, because its end takes them with it: a session.
     pub fn is_session(&self) -> bool {
         self.holds_others
+    }
+
+    /// Whether a guard of this table looks into the payload. Where none does, no decision needs its bytes.
+    pub fn reads_payload(&self) -> bool {
+        self.reads_payload
     }
 
     /// Whether items of this kind share a lane with others of their key.

@@ -136,6 +136,8 @@ pub struct Need {
     pub items: BTreeSet<ItemId>,
     pub executions: BTreeSet<ExecutionId>,
     pub records: BTreeSet<RecordId>,
+    /// Items that may be leased: whoever gets one gets its payload. Of others it is needed where guards look into it.
+    pub payloads: BTreeSet<ItemId>,
 }
 
 impl Request {
@@ -148,6 +150,7 @@ impl Request {
             Command::Acquire(acquire) => self.needs_of_terms(&acquire.terms, need),
             Command::Take(take) => {
                 need.items.insert(take.item);
+                need.payloads.insert(take.item);
                 self.needs_of_terms(&take.terms, need);
             }
             Command::Start(start) => need.execution(start.execution),

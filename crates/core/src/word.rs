@@ -18,6 +18,8 @@ pub struct NotAWord {
     pub rule: &'static str,
 }
 
+impl core::error::Error for NotAWord {}
+
 impl fmt::Display for NotAWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not a {}: {}", self.what, self.rule)

@@ -182,7 +182,8 @@ impl World {
         }
     }
 
-    fn apply_one(&mut self, change: Change) {
+    /// As [`World::apply`], for one.
+    pub fn apply_one(&mut self, change: Change) {
         match change {
             Change::Insert { item, payload } => {
                 if let Some(payload) = payload {

@@ -65,7 +65,7 @@ impl Acquire {
         let held = |execution: &ExecutionId| {
             let item = draft.shared(execution.item).filter(|item| item.fence == execution.fence)?;
             let lease = item.lease.as_ref()?;
-            lease.is_live(draft.now()).then(|| granted(item))
+            lease.is_live(draft.now()).then(|| granted(draft, item))
         };
         Some(leases.iter().filter_map(held).collect())
     }

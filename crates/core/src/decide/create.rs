@@ -90,7 +90,7 @@ impl Create {
             .as_ref()
             .is_some_and(|lease| request.actor.is(&lease.owner) && lease.is_live(draft.now()));
         match (repeated, held) {
-            (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(&item)])),
+            (_, true) => Ok(Answer::Leased(alloc::vec![take::granted(draft, &item)])),
             (true, false) => Ok(Answer::Same(item)),
             // An item of its key may stand for it, and be held: then this is a take like any other.
             (false, false) => Take { item: id, terms: terms.clone() }.decide(draft, request),

@@ -86,6 +86,18 @@ impl<'w> Draft<'w> {
         self.items.get(&id).or_else(|| self.world.items.get(&id))
     }
 
+    /// The payload of an item that was loaded with it, or is created here.
+    pub fn payload(&self, id: ItemId) -> Option<&Body> {
+        let created = |change: &'_ Change| match change {
+            Change::Insert { item, .. } => item.id == id,
+            _ => false,
+        };
+        self.world.payloads.get(&id).or_else(|| match self.changes.iter().find(|change| created(change))? {
+            Change::Insert { payload, .. } => payload.as_ref(),
+            _ => None,
+        })
+    }
+
     /// An execution by id, live or ended.
     pub fn execution(&self, id: ExecutionId) -> Option<SharedExecution> {
         let live = self.item(id.item).filter(|item| item.fence == id.fence).and_then(Item::live_execution);

@@ -69,7 +69,7 @@ impl Take {
         }
         let same_owner = request.actor.is(&lease.owner);
         if same_owner && self.terms.request.is_some() && lease.request == self.terms.request {
-            return Ok(Answer::Leased(alloc::vec![granted(&item)]));
+            return Ok(Answer::Leased(alloc::vec![granted(draft, &item)]));
         }
         // Some tables let an owner take again what it holds; from another incarnation of itself it takes it over.
         if !may_take_over(&item) || lease.owner.id != request.actor.id || lease.status() == Status::Committed
@@ -78,7 +78,7 @@ impl Take {
         }
         if same_owner {
             choose(draft, &item, &Event::Lease, &self.terms.case(&request.actor))?;
-            return Ok(Answer::Leased(alloc::vec![granted(&item)]));
+            return Ok(Answer::Leased(alloc::vec![granted(draft, &item)]));
         }
         self.grant(draft, request)
     }
@@ -115,9 +115,9 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
     draft.write(id, line, Unlogged { expires: Some(expires), ..Unlogged::default() });
     let item = draft.shared(id).expect("what was written is in the draft");
     assert!(item.phase() == Phase::Active && item.lease.is_some(), "a granted lease is held");
-    Ok(granted(item))
+    Ok(granted(draft, item))
 }
 
-pub(super) fn granted(item: &SharedItem) -> Granted {
-    Granted { execution: item.execution_id(), item: item.clone() }
+pub(super) fn granted(draft: &Draft, item: &SharedItem) -> Granted {
+    Granted { execution: item.execution_id(), item: item.clone(), payload: draft.payload(item.id).cloned() }
 }
