@@ -13,6 +13,9 @@ use tenure_core::time::Time;
 use tenure_databases::batch::{self, Reply};
 use tenure_databases::memory::Memory;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BATCH: usize = 500;
 
 fn main() {

@@ -21,6 +21,9 @@ use tenure_databases::postgres::{Options, Postgres};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let parts: Vec<String> = std::env::args().skip(1).collect();
     let wants = |part: &str, usual: bool| {

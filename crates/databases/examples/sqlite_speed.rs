@@ -32,6 +32,9 @@ use tenure_databases::{
     BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
 };
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[expect(clippy::disallowed_methods, reason = "this program is there to look at the clock")]
 fn now() -> Instant {
     Instant::now()
@@ -135,6 +138,8 @@ impl Database for Watched {
 }
 
 impl Tx for WatchedTx {
+    const BLOCKS: bool = SqliteTx::BLOCKS;
+
     fn tables(&self) -> Arc<Tables> {
         self.tx.tables()
     }
@@ -325,6 +330,17 @@ fn main() {
     let also = arguments.next().unwrap_or_default();
     if also == "unguarded" {
         unguard(&path);
+    }
+    if also == "ones" {
+        let (since, ran) = (now(), on_processor());
+        for _ in 0..count {
+            let request = bench.job(None);
+            bench.run(&[request]);
+        }
+        let spent = now().duration_since(since);
+        show("ones", count, spent, on_processor().saturating_sub(ran));
+        bench.watched.spent.show(spent, count);
+        return;
     }
     for _ in 0..2 {
         bench.create(count, None);

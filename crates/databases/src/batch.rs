@@ -8,6 +8,7 @@
 //! A refused request writes nothing and harms no other. When the transaction fails for a reason that is about one
 //! request, the batch is halved until that one stands alone. When COMMIT is not heard of, the batch is settled first.
 
+mod beside;
 pub mod inbox;
 mod pool;
 
@@ -17,15 +18,16 @@ use tenure_core::answer::Answer;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
-use tenure_core::id::{ExecutionId, ItemId, RecordId};
+use tenure_core::id::ItemId;
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
 
+use crate::id_map::IdMap;
 use crate::{BatchId, Commit, Database, Error, Settled, Tx};
 use pool::Pool;
 
-/// More than this in one transaction only makes everyone wait longer for the same rate.
-pub const BATCH_MAX: usize = 512;
+/// A call of a thousand is one transaction. More only makes everyone wait longer for the same rate.
+pub const BATCH_MAX: usize = 1_024;
 /// A transaction that lost this many races is told so; its callers decide whether to go on.
 const TRIES_MAX: usize = 5;
 
@@ -97,27 +99,23 @@ async fn attempt<D: Database>(
     for request in requests {
         request.needs(&tables, &mut need);
     }
-    let mut world = tx.lock(&need).await?;
-    let mut plan = Plan::default();
-    let mut replies: Vec<Option<Reply>> = vec![None; requests.len()];
-    let mut acquires = Vec::new();
-    for (index, (request, seed)) in requests.iter().zip(seeds).enumerate() {
-        match &request.command {
-            Command::Acquire(acquire) => acquires.push((index, acquire)),
-            _ => {
-                let decision = decide(&world, request, &mut seed.clone());
-                replies[index] = Some(plan.take(&mut world, decision));
-            }
-        }
+    let mut decided = Decided::new(tx.lock(&need).await?, requests.len());
+    if D::Tx::BLOCKS && requests.len() >= beside::REQUESTS_MIN {
+        decided = beside::decide_and_write(&mut tx, decided, requests, seeds)?;
+    } else {
+        decided.decide(requests, seeds, 0);
     }
+    let Decided { mut world, mut plan, mut replies } = decided;
     // Acquires come last: they take what is left. What the others did is written first, because a claim sees what its
     // transaction has written; so a batch does what its requests would have done one by one, the acquires at the end.
-    if !acquires.is_empty() {
+    if replies.iter().any(Option::is_none) {
         plan.write(&mut tx).await?;
         let mut pool = Pool::new(requests);
-        for (index, acquire) in acquires {
-            let decision = pool.decide(&mut tx, &mut world, &requests[index], acquire).await?;
-            replies[index] = Some(plan.take(&mut world, decision));
+        for (request, reply) in requests.iter().zip(&mut replies) {
+            if let Command::Acquire(acquire) = &request.command {
+                let decision = pool.decide(&mut tx, &mut world, request, acquire).await?;
+                *reply = Some(plan.take(&mut world, decision));
+            }
         }
     }
     let replies = replies.into_iter().map(|reply| reply.expect("every request was decided")).collect();
@@ -127,6 +125,30 @@ async fn attempt<D: Database>(
     plan.write(&mut tx).await?;
     finish(database, tx, batch, &plan.entries).await?;
     Ok(replies)
+}
+
+/// What a batch has come to so far.
+struct Decided {
+    world: World,
+    plan: Plan,
+    /// None for what is not decided yet.
+    replies: Vec<Option<Reply>>,
+}
+
+impl Decided {
+    fn new(world: World, requests: usize) -> Decided {
+        Decided { world, plan: Plan::default(), replies: vec![None; requests] }
+    }
+
+    /// Decides requests in their order, all but the acquires. The first of them has this number in its batch.
+    fn decide(&mut self, requests: &[Request], seeds: &[Draw], first: usize) {
+        for (index, (request, seed)) in (first..).zip(requests.iter().zip(seeds)) {
+            if !matches!(request.command, Command::Acquire(_)) {
+                let decision = decide(&self.world, request, &mut seed.clone());
+                self.replies[index] = Some(self.plan.take(&mut self.world, decision));
+            }
+        }
+    }
 }
 
 /// Appends the entries and commits. Ok: it is durable.
@@ -165,38 +187,53 @@ pub(crate) async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<
 pub(crate) struct Plan {
     /// The k-th change of a row is in a later wave than the one before it, so that a database sees every single step.
     waves: Vec<Vec<Change>>,
-    last: BTreeMap<RowKey, usize>,
+    last: Last,
     pub(crate) entries: Vec<Sealed>,
     changed: bool,
 }
 
-/// What a change changes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum RowKey {
-    Item(ItemId),
-    Execution(ExecutionId),
-    Name(NameKey),
-    Lane(LaneKey),
-    Record(RecordId),
-    Message(ItemId, u64, u32),
+/// The wave of the last change of a row. What hangs on an item (executions, records, messages) changes with a step of it
+/// and goes with that step's wave.
+#[derive(Debug, Default)]
+struct Last {
+    items: IdMap<usize>,
+    names: BTreeMap<NameKey, usize>,
+    lanes: BTreeMap<LaneKey, usize>,
 }
 
-impl RowKey {
-    /// The row of a change, and the item it hangs on. An entry is no row: it is appended.
-    fn of(change: &Change) -> Option<(RowKey, Option<ItemId>)> {
-        Some(match change {
-            Change::Insert { item, .. } | Change::Update { item, .. } => (RowKey::Item(item.id), None),
-            Change::Renew { execution, .. } => (RowKey::Item(execution.item), None),
-            Change::Erase(item) => (RowKey::Item(*item), None),
-            Change::Execution(execution) => (RowKey::Execution(execution.id), Some(execution.id.item)),
-            Change::Name(key, _) => (RowKey::Name(key.clone()), None),
-            Change::Lane(key, _) => (RowKey::Lane(key.clone()), None),
-            Change::Record(record) => (RowKey::Record(record.id), Some(record.item)),
-            Change::Message(message) => {
-                (RowKey::Message(message.item, message.version, message.ordinal), Some(message.item))
+impl Last {
+    /// The wave for a change that must not come before `floor`.
+    fn wave(&mut self, change: &Change, floor: usize) -> usize {
+        let next = |before: Option<usize>| before.map_or(floor, |before| floor.max(before + 1));
+        match change {
+            Change::Insert { item, .. } | Change::Update { item, .. } => self.step(item.id, floor),
+            Change::Renew { execution, .. } => self.step(execution.item, floor),
+            Change::Erase(item) => self.step(*item, floor),
+            Change::Execution(execution) => self.with(execution.id.item, floor),
+            Change::Record(record) => self.with(record.item, floor),
+            Change::Message(message) => self.with(message.item, floor),
+            Change::Name(key, _) => {
+                let wave = next(self.names.get(key).copied());
+                self.names.insert(key.clone(), wave);
+                wave
             }
-            Change::Entry(_) => return None,
-        })
+            Change::Lane(key, _) => {
+                let wave = next(self.lanes.get(key).copied());
+                self.lanes.insert(key.clone(), wave);
+                wave
+            }
+            Change::Entry(_) => unreachable!("an entry is no row: it is appended"),
+        }
+    }
+
+    fn step(&mut self, item: ItemId, floor: usize) -> usize {
+        let last = self.items.entry(item);
+        *last.and_modify(|wave| *wave = floor.max(*wave + 1)).or_insert(floor)
+    }
+
+    /// Not before the step that made it: an erase in between would take it.
+    fn with(&self, item: ItemId, floor: usize) -> usize {
+        self.items.get(&item).map_or(floor, |wave| floor.max(*wave))
     }
 }
 
@@ -205,49 +242,53 @@ impl Plan {
     fn take(&mut self, world: &mut World, decision: Decision) -> Reply {
         let fresh = !decision.changes.is_empty();
         self.changed |= fresh;
-        self.add(&decision.changes);
-        world.apply(decision.changes);
+        self.add(world, decision.changes);
         Reply { answer: decision.answer, fresh }
     }
 
-    pub(crate) fn add(&mut self, changes: &[Change]) {
+    /// Takes changes. Entries are only appended: no decision reads them.
+    pub(crate) fn add(&mut self, world: &mut World, changes: Vec<Change>) {
         // Items of one lane exclude each other: the one that leaves it is written before the one that enters.
         let lanes = changes.iter().filter_map(|change| match change {
-            Change::Lane(key, _) => self.last.get(&RowKey::Lane(key.clone())),
+            Change::Lane(key, _) => self.last.lanes.get(key),
             _ => None,
         });
         let floor = lanes.max().map_or(0, |wave| wave + 1);
         for change in changes {
-            let Some((row, item)) = RowKey::of(change) else {
-                if let Change::Entry(entry) = change {
-                    self.entries.push(entry.clone());
-                }
+            if let Change::Entry(entry) = change {
+                self.entries.push(entry);
                 continue;
-            };
-            // What hangs on an item is not written before the step that made it: an erase in between would take it.
-            let after_item = item.and_then(|item| self.last.get(&RowKey::Item(item)).copied());
-            let after_itself = self.last.get(&row).map(|wave| wave + 1);
-            let wave = floor.max(after_item.unwrap_or(0)).max(after_itself.unwrap_or(0));
-            self.last.insert(row, wave);
+            }
+            let wave = self.last.wave(&change, floor);
             if self.waves.len() <= wave {
                 self.waves.resize_with(wave + 1, Vec::new);
             }
             self.waves[wave].push(change.clone());
+            world.apply_one(change);
         }
     }
 
     /// Writes what was taken so far. A row that is not there as it was locked means that somebody wrote around the
     /// locks: the batch is rolled back and halved, so that it costs one request and not all of them.
     pub(crate) async fn write<T: Tx>(&mut self, tx: &mut T) -> Result<(), Error> {
-        self.last.clear();
-        for wave in std::mem::take(&mut self.waves) {
-            let written = tx.write(&wave).await?;
-            if written != wave.len() {
-                let planned = wave.len();
-                let why = format!("{written} of {planned} rows were written: a row is not as it was locked");
-                return Err(Error::Statement(why));
-            }
-        }
-        Ok(())
+        write_waves(tx, self.waves()).await
     }
+
+    /// What was taken so far and is not written.
+    fn waves(&mut self) -> Vec<Vec<Change>> {
+        self.last = Last::default();
+        std::mem::take(&mut self.waves)
+    }
+}
+
+async fn write_waves<T: Tx>(tx: &mut T, waves: Vec<Vec<Change>>) -> Result<(), Error> {
+    for wave in waves {
+        let written = tx.write(&wave).await?;
+        if written != wave.len() {
+            let planned = wave.len();
+            let why = format!("{written} of {planned} rows were written: a row is not as it was locked");
+            return Err(Error::Statement(why));
+        }
+    }
+    Ok(())
 }

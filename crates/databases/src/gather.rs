@@ -9,19 +9,19 @@
 //! finished, what it has not begun is dropped. A bug that panics while a batch is decided costs the request that has it
 //! and no other: the transaction is rolled back, the batch halved, and the writer goes on.
 //!
-//! Threads and tasks are started here and nowhere else in this crate. What is asked is decided in `batch.rs`.
+//! What outlives a call is started here and nowhere else in this crate. What is asked is decided in `batch.rs`.
 
 mod call;
 mod shield;
 mod size;
-mod wait;
+pub(crate) mod wait;
 mod writer;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tenure_core::request::Request;
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::batch::{BATCH_MAX, Reply};
 use crate::{Database, Error};
@@ -75,11 +75,31 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct Gather {
     // Dropped before `end`, or the writers would never learn that nobody asks any more.
-    queue: mpsc::UnboundedSender<Call>,
+    callers: Arc<Callers>,
     /// The room in the queue; a waiting call holds its share of it.
     room: Arc<Semaphore>,
     options: Options,
     end: Arc<End>,
+}
+
+/// Shared by all handles: the last one closes the queue.
+#[derive(Debug)]
+struct Callers(Arc<Inlet>);
+
+impl Drop for Callers {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Shared by all writers: when the last one is gone, also because its runtime is, nobody waits for an answer.
+#[derive(Debug)]
+struct Turns(Arc<Inlet>);
+
+impl Drop for Turns {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// What must happen after the last handle is gone.
@@ -107,12 +127,13 @@ impl Gather {
             options.batch_max <= usize::from(u16::MAX),
             "a request's number in its batch is part of its ids"
         );
-        let (queue, calls) = mpsc::unbounded_channel();
-        let inlet = Arc::new(Mutex::new(Inlet::new(calls, &options)));
+        let inlet = Arc::new(Inlet::new(&options));
+        let callers = Arc::new(Callers(inlet.clone()));
+        let turns = Arc::new(Turns(inlet));
         let (writers, alive) = watch::channel(());
         let writer = |number: u64| {
-            let (database, inlet, alive) = (database.clone(), inlet.clone(), alive.clone());
-            Writer::new(database, inlet, options.seed, number, alive)
+            let (database, turns, alive) = (database.clone(), turns.clone(), alive.clone());
+            Writer::new(database, turns, options.seed, number, alive)
         };
         let thread = match options.writers {
             Writers::Thread => Some(start_thread(writer(0))),
@@ -123,7 +144,7 @@ impl Gather {
             }
         };
         let room = Arc::new(Semaphore::new(options.queue_max));
-        Gather { queue, room, options, end: Arc::new(End { thread, writers }) }
+        Gather { callers, room, options, end: Arc::new(End { thread, writers }) }
     }
 
     /// Asks for one thing. Answers when it is durable, waits while the queue is full.
@@ -176,7 +197,7 @@ impl Gather {
 
     async fn send(&self, (call, answered): (Call, Answered)) -> Replies {
         let count = call.len();
-        if self.queue.send(call).is_err() {
+        if !self.callers.0.add(call) {
             let gone = || Err(Error::Unavailable("the writers have ended".to_string()));
             return (0..count).map(|_| gone()).collect();
         }

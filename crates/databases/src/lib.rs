@@ -14,6 +14,7 @@
 pub mod batch;
 pub mod export;
 pub mod gather;
+mod id_map;
 pub mod memory;
 pub mod postgres;
 pub mod replay;
@@ -232,6 +233,9 @@ pub trait Database: Send + Sync {
 /// One transaction, in this order: lock, write, claim, write, append, commit. Dropped before its commit it is rolled
 /// back, also when the drop comes from a panic or from a caller who stopped waiting.
 pub trait Tx: Send {
+    /// Its futures are ready at once: the steps are done in the thread that calls them. So it pays to decide in another.
+    const BLOCKS: bool = false;
+
     /// The lifecycles that were in force when the transaction began: what a request needs and what it comes to are
     /// judged by the same ones.
     fn tables(&self) -> Arc<Tables>;
@@ -256,7 +260,9 @@ pub trait Tx: Send {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;
 
-    /// Writes rows. No row occurs twice in one wave. Answers how many were written; the caller compares. An insert that
+    /// Writes rows. No row occurs twice in one wave. Answers how many were written; the caller compares. A wave may be kept
+    /// until something else is asked for or the commit: it then counts as written, and what it does not find fails that
+    /// step. An insert that
     /// finds its row, and an update or a renewal that does not find the version or the fence it was decided on, writes
     /// none. Never waits: whatever it touches was locked.
     fn write(&mut self, wave: &[Change]) -> impl Future<Output = Result<usize, Error>> + Send;

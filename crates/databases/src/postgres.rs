@@ -28,6 +28,7 @@ mod lanes;
 mod load;
 mod log;
 pub mod migrate;
+mod moment;
 mod pool;
 mod read;
 mod tx;
@@ -50,6 +51,7 @@ pub use backup::backup;
 use catalog::{Adding, Catalog};
 use hints::Hints;
 use laneless::Laneless;
+use moment::Spare;
 use pool::Pool;
 pub use tx::PostgresTx;
 use url::Address;
@@ -102,6 +104,7 @@ pub struct Postgres {
     catalog: Catalog,
     hints: Hints,
     laneless: Laneless,
+    spare: Spare,
     clock: Option<Clock>,
     schema: Arc<str>,
 }
@@ -133,6 +136,7 @@ impl Postgres {
             catalog,
             hints: Hints::default(),
             laneless: Laneless::default(),
+            spare: Spare::default(),
             clock: options.clock,
             schema: address.schema.into(),
         })

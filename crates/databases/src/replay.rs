@@ -240,8 +240,9 @@ impl<D: Database> Writer<'_, D> {
         for (line, entry) in &self.batch {
             let changes = project(&world, entry.clone())
                 .map_err(|broken| Failed::Broken { line: *line, why: broken.to_string() })?;
-            plan.add(&changes);
-            world.apply(changes);
+            plan.add(&mut world, changes);
+            // An entry that comes once more is known by itself.
+            world.entries.insert((entry.item, entry.version), entry.clone());
         }
         plan.write(&mut tx).await?;
         tx.append(&plan.entries).await?;

@@ -10,13 +10,14 @@
 //! | `open`, `mounts`, `migrate` | what is refused, the settings, the schema |
 //! | `tx` | a transaction: begin, commit, roll back, a commit that was not heard of |
 //! | `load`, `claim`, `write`, `log` | its steps |
-//! | `catalog`, `rows` | the numbers of lifecycles and queues; items from rows |
+//! | `catalog`, `rows`, `held` | the numbers of lifecycles and queues; items from rows; items that were leased just now |
 //! | `read` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
 
 mod backup;
 mod catalog;
 mod fault;
+mod held;
 #[macro_use]
 mod rows;
 mod claim;
@@ -209,10 +210,14 @@ impl Database for Sqlite {
     async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
         let mut writer = self.writer().await;
         writer.begin()?;
-        let found = log::has_batch(&writer.connection, batch);
+        // One that this connection does not know of is looked for in all of the log.
+        let from = writer.unheard.iter().find(|(unheard, _)| *unheard == batch).map_or(0, |(_, from)| *from);
+        let found = log::has_batch(&writer.connection, batch, from);
         if !matches!(found, Ok(false)) {
             writer.roll_back();
-            return found.map(|_| Settled::Committed).map_err(|error| writer.judge(Fault::Sql(error)));
+            found.map_err(|error| writer.judge(Fault::Sql(error)))?;
+            writer.unheard.retain(|(unheard, _)| *unheard != batch);
+            return Ok(Settled::Committed);
         }
         let sql = "insert into meta (name, value) values ('settled', ?1) on conflict do update set value = excluded.value";
         if let Err(error) = writer.connection.execute(sql, [batch.0.to_be_bytes()]) {
@@ -220,7 +225,10 @@ impl Database for Sqlite {
             return Err(writer.judge(Fault::Sql(error)));
         }
         match writer.commit() {
-            Commit::Done => Ok(Settled::NeverWill),
+            Commit::Done => {
+                writer.unheard.retain(|(unheard, _)| *unheard != batch);
+                Ok(Settled::NeverWill)
+            }
             Commit::Not(error) => Err(error),
             Commit::Unknown => Err(Error::Unavailable("the database file can not be written".to_string())),
         }

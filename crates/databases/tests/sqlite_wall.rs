@@ -205,10 +205,14 @@ fn the_log_is_only_appended_to() {
     wall.refuses("delete from segments where segment = 2", "append-only");
     wall.refuses("update segments set lines = x'00'", "append-only");
     wall.refuses("update segments set chain = x'00' where segment = 1", "append-only");
-    let again = "insert into segments select segment, randomblob(16), seq, 99, entries, at, lines, chain from segments";
+    let again =
+        "insert into segments select segment, randomblob(16), entries, at, lines, chain from segments";
     wall.refuses(again, "append-only");
-    let instead = "insert or replace into segments select segment, batch, seq, pos, entries, at, x'00', chain from segments";
+    let instead =
+        "insert or replace into segments select segment, batch, entries, at, x'00', chain from segments";
     wall.refuses(instead, "append-only");
+    let hole = "insert into segments select max(segment) + 2, batch, entries, at, lines, chain from segments";
+    wall.refuses(hole, "append-only");
 }
 
 #[test]

@@ -160,12 +160,11 @@ create table outbox (
     primary key (item, version, ordinal)
 ) strict, without rowid;
 
--- The log: one row a transaction. pos is the position of its first entry, chain the log's chain after its last.
+-- The log: one row a transaction, named by the position of its first entry. chain is the log's chain after its last. A batch
+-- is looked for only after a commit that was not heard of, and then among the last: no index is worth its upkeep.
 create table segments (
     segment integer primary key,
-    batch blob not null unique,
-    seq integer not null,
-    pos integer not null unique,
+    batch blob not null,
     entries integer not null check (entries >= 1),
     at integer not null,
     lines blob not null,
@@ -248,7 +247,7 @@ begin
 end;
 
 create trigger the_log_has_no_holes before insert on segments
-when new.segment <> (select coalesce(max(segment), 0) + 1 from segments)
+when new.segment <> coalesce((select segment + entries from segments order by segment desc limit 1), 1)
 begin
     select raise(rollback, 'tenure: the log is append-only');
 end;

@@ -1,7 +1,11 @@
 //! What waits: a call is one caller's requests, and the inlet is where the writers take calls out of the queue.
 
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard};
+
 use tenure_core::request::Request;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use super::{Answered, Options, Replies, bytes};
 
@@ -54,54 +58,101 @@ impl Load {
     }
 }
 
-/// The end of the queue at which writers take turns.
+/// Where calls wait and writers take them. A call wakes one writer that has nothing to do, and nobody else: on a busy machine
+/// it is the waking that costs.
 #[derive(Debug)]
 pub(super) struct Inlet {
-    calls: mpsc::UnboundedReceiver<Call>,
-    /// Taken out, and too large for the batch that was being loaded: the first of the next one.
-    held: Option<Call>,
+    queue: Mutex<Queue>,
+    arrived: Notify,
     batch_max: usize,
     batch_bytes_max: usize,
 }
 
+#[derive(Debug, Default)]
+struct Queue {
+    calls: VecDeque<Call>,
+    /// Nobody will call any more.
+    closed: bool,
+    /// Nobody will answer any more.
+    ended: bool,
+}
+
 impl Inlet {
-    pub fn new(calls: mpsc::UnboundedReceiver<Call>, options: &Options) -> Inlet {
+    pub fn new(options: &Options) -> Inlet {
         let (batch_max, batch_bytes_max) = (options.batch_max, options.batch_bytes_max);
-        Inlet { calls, held: None, batch_max, batch_bytes_max }
+        Inlet { queue: Mutex::default(), arrived: Notify::new(), batch_max, batch_bytes_max }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("nobody panics while holding it")
+    }
+
+    /// False: there is no writer any more.
+    pub fn add(&self, call: Call) -> bool {
+        let mut queue = self.queue();
+        if queue.ended {
+            return false;
+        }
+        queue.calls.push_back(call);
+        drop(queue);
+        self.arrived.notify_one();
+        true
+    }
+
+    /// The last caller has gone.
+    pub fn close(&self) {
+        self.queue().closed = true;
+        self.arrived.notify_waiters();
+    }
+
+    /// The last writer has gone; whoever still waits hears of it.
+    pub fn end(&self) {
+        let mut queue = self.queue();
+        queue.ended = true;
+        let unanswered = std::mem::take(&mut queue.calls);
+        drop(queue);
+        drop(unanswered);
     }
 
     /// Waits for a call and takes all others that are there, as far as they fit. None: nobody will call any more.
-    ///
-    /// A call whose caller has stopped waiting is left out: it was not begun, and a lease that nobody hears of would
-    /// keep its item from everyone else.
-    pub async fn load(&mut self) -> Option<Load> {
-        let mut load = Load::default();
-        while load.requests.is_empty() {
-            let first = match self.held.take() {
-                Some(held) => held,
-                None => self.calls.recv().await?,
-            };
-            self.add(&mut load, first);
+    pub async fn load(&self) -> Option<Load> {
+        loop {
+            // Who looks first and waits then would miss what came between.
+            let mut arrived = pin!(self.arrived.notified());
+            arrived.as_mut().enable();
+            let load = self.take();
+            if !load.requests.is_empty() {
+                return Some(load);
+            }
+            if self.queue().closed {
+                return None;
+            }
+            arrived.await;
         }
-        while self.held.is_none()
-            && load.requests.len() < self.batch_max
-            && let Ok(call) = self.calls.try_recv()
-        {
-            self.add(&mut load, call);
-        }
-        Some(load)
     }
 
-    fn add(&mut self, load: &mut Load, call: Call) {
-        let fits = load.requests.len() + call.len() <= self.batch_max
-            && load.bytes + call.bytes <= self.batch_bytes_max;
-        if call.answer.is_closed() {
-            drop(call);
-        } else if fits || load.requests.is_empty() {
-            load.take(call);
-        } else {
-            self.held = Some(call);
+    /// A call whose caller has stopped waiting is left out: it was not begun, and a lease that nobody hears of would keep
+    /// its item from everyone else.
+    fn take(&self) -> Load {
+        let mut load = Load::default();
+        let mut queue = self.queue();
+        while let Some(call) = queue.calls.front() {
+            let fits = load.requests.len() + call.len() <= self.batch_max
+                && load.bytes + call.bytes <= self.batch_bytes_max;
+            if !call.answer.is_closed() && !fits && !load.requests.is_empty() {
+                break;
+            }
+            let call = queue.calls.pop_front().expect("it was there");
+            if !call.answer.is_closed() {
+                load.take(call);
+            }
         }
+        let more = !queue.calls.is_empty();
+        drop(queue);
+        if more {
+            self.arrived.notify_one();
+        }
+        load
     }
 }
 

@@ -90,6 +90,8 @@ impl<D: Database> Database for Shield<D> {
 }
 
 impl<T: Tx> Tx for ShieldTx<T> {
+    const BLOCKS: bool = T::BLOCKS;
+
     fn tables(&self) -> Arc<Tables> {
         self.0.tables()
     }

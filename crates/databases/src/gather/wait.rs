@@ -21,7 +21,7 @@ impl Wake for Unpark {
 }
 
 /// Runs a future on this thread, which sleeps while there is nothing to do. For futures that need no runtime.
-pub(super) fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tenure_core::draw::Draw;
 use tenure_core::request::Request;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use super::Replies;
-use super::call::{Inlet, Load};
+use super::Turns;
+use super::call::Load;
 use super::shield::Shield;
 use super::wait::caught;
 use crate::batch;
@@ -16,7 +17,7 @@ use crate::{Database, Error};
 #[derive(Debug)]
 pub(super) struct Writer<D> {
     database: Shield<D>,
-    inlet: Arc<Mutex<Inlet>>,
+    turns: Arc<Turns>,
     draw: Draw,
     /// Tells that this writer lives, by not being dropped.
     _alive: watch::Receiver<()>,
@@ -25,14 +26,14 @@ pub(super) struct Writer<D> {
 impl<D: Database> Writer<D> {
     pub fn new(
         database: Arc<D>,
-        inlet: Arc<Mutex<Inlet>>,
+        turns: Arc<Turns>,
         seed: u64,
         number: u64,
         alive: watch::Receiver<()>,
     ) -> Writer<D> {
         // Two writers of one seed draw from places that are far from each other.
         let seed = Draw::new(seed ^ Draw::new(number).number()).number();
-        Writer { database: Shield(database), inlet, draw: Draw::new(seed), _alive: alive }
+        Writer { database: Shield(database), turns, draw: Draw::new(seed), _alive: alive }
     }
 
     pub async fn run(mut self) {
@@ -44,7 +45,7 @@ impl<D: Database> Writer<D> {
     }
 
     async fn next(&self) -> Option<Load> {
-        self.inlet.lock().await.load().await
+        self.turns.0.load().await
     }
 
     async fn replies(&mut self, requests: &[Request]) -> Replies {

@@ -11,6 +11,8 @@ pub(super) fn of(cause: &Cause) -> Error {
         return Error::Unavailable(words(cause));
     };
     let text = match error.constraint() {
+        // A count that was not the planned one, where nobody could wait for it.
+        _ if *error.code() == SqlState::DIVISION_BY_ZERO => "a row is not as it was locked".to_string(),
         Some(constraint) => format!("{} ({constraint}, {})", error.message(), error.code().code()),
         None => format!("{} ({})", error.message(), error.code().code()),
     };

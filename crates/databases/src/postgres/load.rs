@@ -19,6 +19,7 @@ use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record, World};
 use tokio_postgres::Row;
 
 use super::catalog::Known;
+use super::moment::{MOMENT, Moment};
 use super::pool::{Answer, Ask};
 use super::tx::PostgresTx;
 use super::value::{self, Uuid, ids, ints, longs, owned_texts, texts};
@@ -57,18 +58,26 @@ const ITEMS: &str =
 const LINKED: &str = concat!("select ", columns!(), " from @.items i where i.id = any($1)");
 const RECORDS: &str = "select id, item, fence, label, name, hash, version, at, body from @.records \
     where id = any($1)";
-/// After the locks. The number of the segment, and which lifecycles are in force, come with it.
-const MOMENT: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint, \
-    nextval('@.segment_numbers'), (select value::bigint from @.meta where name = 'catalog')";
 const PAYLOADS: &str = "select item, body from @.bodies where item = any($1) and part = 0";
 const EXECUTIONS: &str = "select e.item, e.fence, e.rest from unnest($1, $2) as u (item, seat) \
     join @.executions e on e.item = u.item and e.seat = u.seat";
 
+fn moment_in(answer: &Answer) -> Option<Moment> {
+    answer.rows.first().map(Moment::of)
+}
+
 impl PostgresTx<'_> {
     pub(super) async fn lock_and_load(&mut self, need: &Need) -> Result<World, Error> {
         let mut world = World::new(self.tables());
+        if *need == Need::default()
+            && let Some(moment) = self.database.spare.take()
+        {
+            self.spare = true;
+            self.take_moment(Some(moment), &mut world).await?;
+            return Ok(world);
+        }
         let mut items = need.items.clone();
-        let mut moment: Option<Row> = None;
+        let mut moment: Option<Moment> = None;
         if !need.names.is_empty() {
             let mut asks = vec![names_of(&need.names)];
             if need.lanes.is_empty() && items.is_empty() {
@@ -76,7 +85,7 @@ impl PostgresTx<'_> {
             }
             let mut answers = self.ask(asks).await?.into_iter();
             self.take_names(need, answers.next().unwrap_or_default(), &mut world, &mut items)?;
-            moment = answers.next().and_then(|mut answer| answer.rows.pop());
+            moment = answers.next().as_ref().and_then(moment_in);
         }
         let with_lanes = items.iter().any(|item| !self.database.laneless.has(*item));
         if !need.lanes.is_empty() || (with_lanes && !self.known.laned.is_empty()) {
@@ -94,14 +103,17 @@ impl PostgresTx<'_> {
                 asks.push(Ask::rows(RECORDS, [ids(wanted)]));
             }
             asks.push(Ask::rows(MOMENT, []));
-            let mut answers = self.ask(asks).await?.into_iter();
+            // Where nothing was locked there is nothing to hold together yet.
+            let locks = asks.len() > 1 || self.is_open();
+            let answers = if locks { self.ask(asks).await } else { self.lent.ask(asks).await };
+            let mut answers = answers?.into_iter();
             if !items.is_empty() {
                 rows = answers.next().unwrap_or_default().rows;
             }
             if !need.records.is_empty() {
                 take_records(answers.next().unwrap_or_default(), &mut world)?;
             }
-            moment = answers.next().and_then(|mut answer| answer.rows.pop());
+            moment = answers.next().as_ref().and_then(moment_in);
         }
         self.take_moment(moment, &mut world).await?;
         let mut hanging = Hanging::default();
@@ -116,15 +128,26 @@ impl PostgresTx<'_> {
         Ok(world)
     }
 
-    async fn take_moment(&mut self, moment: Option<Row>, world: &mut World) -> Result<(), Error> {
-        let row = moment.ok_or_else(|| Error::Statement("the server has no clock".to_string()))?;
+    /// The time is read once more before anything is leased: a lease is judged by the server's clock and no other.
+    pub(super) async fn look_at_clock(&mut self, world: &mut World) -> Result<(), Error> {
+        if std::mem::take(&mut self.spare) {
+            let answer = self.lent.one(Ask::rows(MOMENT, [])).await?;
+            // What was written before refers to the segment that it has.
+            let segment = self.segment;
+            self.take_moment(moment_in(&answer), world).await?;
+            self.segment = segment;
+        }
+        Ok(())
+    }
+
+    async fn take_moment(&mut self, moment: Option<Moment>, world: &mut World) -> Result<(), Error> {
+        let moment = moment.ok_or_else(|| Error::Statement("the server has no clock".to_string()))?;
         self.now = match &self.database.clock {
             Some(clock) => clock(),
-            None => Time::from_micros(row.get(0)),
+            None => Time::from_micros(moment.now),
         };
-        self.segment = row.get(1);
-        let version: Option<i64> = row.get(2);
-        if version.is_some_and(|version| version > self.known.version) {
+        self.segment = moment.segment;
+        if moment.catalog.is_some_and(|version| version > self.known.version) {
             self.refresh().await?;
             return Err(Error::LostRace("another lifecycle came into force".to_string()));
         }

@@ -1,8 +1,10 @@
 //! One transaction: what it knows, how it begins and how it ends.
 //!
-//! READ COMMITTED with explicit row locks, names before lanes before items. Nothing is sent before something is asked:
-//! BEGIN travels with the first statement, and the segment of the log with COMMIT. A segment is one row that is inserted
-//! or refused, so there is no count of it that COMMIT would have to wait for.
+//! READ COMMITTED with explicit row locks, names before lanes before items. Nothing is sent before something is asked, and
+//! where nothing is locked the clock is read outside of a transaction.
+//!
+//! BEGIN travels with the first statement; the segment of the log, and a last small wave of rows, with COMMIT. What goes
+//! along with it is written whole or fails, so there is no count that COMMIT would have to wait for.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,13 +16,17 @@ use tenure_core::request::Need;
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, Lane, LaneKey, NameKey, World};
+use tokio_postgres::Error as Cause;
+use tokio_postgres::error::SqlState;
 
 use super::Postgres;
 use super::catalog::Known;
 use super::claim::Claimed;
 use super::fault;
+use super::moment::{MOMENT, Moment};
 use super::pool::{Answer, Ask, Lent};
 use super::value::{Uuid, id, int, long, owned_bytes};
+use super::write::{APPEND, Wave};
 use crate::row::Memo;
 use crate::{BatchId, Commit, Error, Place, Posted, Tx, segment};
 
@@ -47,11 +53,15 @@ pub struct PostgresTx<'a> {
     pub(super) readied: HashMap<i32, i64>,
     pub(super) memo: Memo,
     entries: Vec<Sealed>,
+    /// Its moment is not of its own: see [`super::moment`].
+    pub(super) spare: bool,
+    /// Written with COMMIT, unless something else is asked before it.
+    pub(super) kept: Vec<Change>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The server has not heard of it.
+    /// There is no BEGIN yet.
     Unsent,
     Open,
     Ended,
@@ -76,7 +86,13 @@ impl<'a> PostgresTx<'a> {
             readied: HashMap::new(),
             memo: Memo::default(),
             entries: Vec::new(),
+            spare: false,
+            kept: Vec::new(),
         }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
     }
 
     /// Asks within the transaction.
@@ -120,39 +136,77 @@ impl<'a> PostgresTx<'a> {
         })
     }
 
-    async fn send_commit(&mut self) -> Commit {
-        const APPEND: &str = "insert into @.segments (segment, batch, seq, entries, at, lines) \
-                              values ($1, $2, nextval('@.segment_order'), $3, $4, $5)";
-        let mut asks: Vec<Ask<'_>> = Vec::new();
+    /// Everything that is still to be sent, COMMIT included. New items that nothing was locked for need no BEGIN and no
+    /// COMMIT: they are one statement.
+    fn last_flight<'w>(&self, wave: &'w Wave<'w>, kept: usize) -> Result<Vec<Ask<'w>>, Error> {
+        let segment = || {
+            [
+                long(self.segment),
+                id(Uuid(self.batch.0)),
+                long(self.now.micros()),
+                owned_bytes(self.pressed()),
+                int(i32::try_from(self.entries.len()).unwrap_or(i32::MAX)),
+            ]
+        };
+        let mut asks: Vec<Ask<'w>> = Vec::new();
+        if self.stage == Stage::Unsent {
+            if let Some(create) = self.create_ask(wave, kept, segment)? {
+                return Ok(vec![create, Ask::rows(MOMENT, [])]);
+            }
+            asks.push(Ask::plain("begin"));
+        }
+        asks.extend(self.last_asks(wave)?);
         if !self.entries.is_empty() {
-            let count = i32::try_from(self.entries.len()).unwrap_or(i32::MAX);
-            asks.push(Ask::count(
-                APPEND,
-                [
-                    long(self.segment),
-                    id(Uuid(self.batch.0)),
-                    int(count),
-                    long(self.now.micros()),
-                    owned_bytes(self.pressed()),
-                ],
-            ));
+            asks.push(Ask::count(APPEND, segment()));
         }
         asks.push(Ask::plain("commit"));
+        Ok(asks)
+    }
+
+    /// New items were one statement; what came behind it is for the next.
+    async fn created(&mut self, mut outcomes: Vec<Result<Answer, Cause>>) -> Commit {
+        if let Some(Ok(answer)) = outcomes.pop()
+            && let Some(row) = answer.rows.first()
+        {
+            self.database.spare.put(Moment::of(row));
+        }
+        match outcomes.pop() {
+            Some(Ok(_)) => Commit::Done,
+            Some(Err(cause)) if cause.code() == Some(&SqlState::DIVISION_BY_ZERO) => {
+                let refreshed = self.refresh().await;
+                let other = || Error::LostRace("another lifecycle came into force".to_string());
+                Commit::Not(refreshed.err().unwrap_or_else(other))
+            }
+            Some(Err(cause)) => fault::of_commit(&cause),
+            None => Commit::Unknown,
+        }
+    }
+
+    async fn send_commit(&mut self) -> Commit {
+        let kept = std::mem::take(&mut self.kept);
+        let wave = self.sort(&kept);
+        let asks = match self.last_flight(&wave, kept.len()) {
+            Ok(asks) => asks,
+            Err(error) => return Commit::Not(error),
+        };
         let answers = match self.lent.answers(&asks).await {
             Ok(answers) => answers,
             // A statement could not be prepared: COMMIT was not sent.
             Err(cause) => return Commit::Not(fault::of(&cause)),
         };
+        let mut outcomes = answers;
+        if self.stage == Stage::Unsent && outcomes.len() == 2 {
+            self.stage = Stage::Ended;
+            return self.created(outcomes).await;
+        }
         self.stage = Stage::Ended;
-        let mut outcomes = answers.into_iter().rev();
-        let committed = outcomes.next();
-        if let Some(Err(cause)) = outcomes.next() {
-            // A segment that was refused has aborted the transaction, and its COMMIT was a ROLLBACK. One that was not
-            // heard of may have been followed by a COMMIT that was not heard of.
-            return if cause.as_db_error().is_some() {
-                Commit::Not(fault::of(&cause))
-            } else {
-                Commit::Unknown
+        let committed = outcomes.pop();
+        if let Some(cause) = outcomes.into_iter().find_map(Result::err) {
+            // What was refused has aborted the transaction, and its COMMIT was a ROLLBACK. What was not heard of may have
+            // been followed by a COMMIT that was not heard of.
+            return match cause.as_db_error() {
+                Some(_) => Commit::Not(fault::of(&cause)),
+                None => Commit::Unknown,
             };
         }
         match committed {
@@ -180,6 +234,8 @@ impl Tx for PostgresTx<'_> {
         after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<ItemId>, Error> {
+        self.write_kept().await?;
+        self.look_at_clock(world).await?;
         self.offer(world, store, kind, after, limit).await
     }
 
@@ -188,10 +244,12 @@ impl Tx for PostgresTx<'_> {
     }
 
     async fn inbox(&mut self, limit: usize) -> Result<Vec<Posted>, Error> {
+        self.write_kept().await?;
         self.read_inbox(limit).await
     }
 
     async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
+        self.write_kept().await?;
         self.judge_inbox(rows).await
     }
 
@@ -201,7 +259,7 @@ impl Tx for PostgresTx<'_> {
     }
 
     async fn commit(mut self) -> Commit {
-        if self.stage == Stage::Unsent {
+        if self.stage == Stage::Unsent && self.kept.is_empty() && self.entries.is_empty() {
             return Commit::Done;
         }
         if !self.entries.is_empty() && self.segment == 0 {

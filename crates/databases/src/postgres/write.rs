@@ -16,31 +16,94 @@ use super::lanes::Touched;
 use super::pool::Ask;
 use super::tx::PostgresTx;
 use super::value::{
-    Param, Uuid, blobs, blobs_or_null, ids, ids_or_null, ints, longs, longs_or_null, owned_texts, shorts,
-    texts, texts_or_null,
+    Param, Uuid, blobs, blobs_or_null, ids, ids_or_null, ints, long, longs, longs_or_null, owned_texts,
+    shorts, texts, texts_or_null,
 };
 use crate::Error;
 use crate::row::execution::ExecutionRow;
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
 
+/// A wave of at most so many changes may travel with COMMIT. Of more, the round trip that it saves is nothing.
+const TOGETHER_MAX: usize = 32;
+
 /// Ready, but behind its lane.
 const BEHIND_LANE: i16 = 4;
 
+macro_rules! insert {
+    () => {
+        "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, created, updated, key, \
+         exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, payload, \
+         rest) select "
+    };
+}
 // Arrays are unnested in the select list: in `from` each of them would be written to a store of its own and read back.
-const INSERT: &str = "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, created, updated, key, \
-    exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, payload, \
-    rest) select unnest($1), unnest($2), unnest($3), unnest($4), unnest($5), unnest($6), unnest($7), unnest($8), \
-    unnest($9), unnest($10), unnest($11), unnest($12), unnest($13), unnest($14), unnest($15), unnest($16), \
-    unnest($17), unnest($18), unnest($19), unnest($20), unnest($21), unnest($22), unnest($23), unnest($24)";
-const UPDATE: &str = "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, fence = u.fence, run_at \
+macro_rules! unnested {
+    () => {
+        "unnest($1), unnest($2), unnest($3), unnest($4), unnest($5), unnest($6), unnest($7), unnest($8), unnest($9), \
+         unnest($10), unnest($11), unnest($12), unnest($13), unnest($14), unnest($15), unnest($16), unnest($17), \
+         unnest($18), unnest($19), unnest($20), unnest($21), unnest($22), unnest($23), unnest($24)"
+    };
+}
+// One row: to unnest it costs more than to write it.
+macro_rules! single {
+    () => {
+        "$1[1], $2[1], $3[1], $4[1], $5[1], $6[1], $7[1], $8[1], $9[1], $10[1], $11[1], $12[1], $13[1], $14[1], $15[1], \
+         $16[1], $17[1], $18[1], $19[1], $20[1], $21[1], $22[1], $23[1], $24[1]"
+    };
+}
+macro_rules! append {
+    ($($value:expr),+) => {
+        concat!(
+            "insert into @.segments (segment, batch, at, lines, entries, seq) values (",
+            $($value, ", ",)+
+            "nextval('@.segment_order'))"
+        )
+    };
+}
+// With lifecycles that are not in force any more it fails.
+macro_rules! create {
+    () => {
+        concat!(
+            "with log as (",
+            append!(
+                "$25",
+                "$26",
+                "$27",
+                "$28",
+                "$29 / ((select value::bigint from @.meta where name = 'catalog') = $30)::integer"
+            ),
+            ") ",
+            insert!()
+        )
+    };
+}
+const INSERT: &str = concat!(insert!(), unnested!());
+const INSERT_ONE: &str = concat!(insert!(), single!());
+/// The segment of the log.
+pub(super) const APPEND: &str = append!("$1", "$2", "$3", "$4", "$5");
+/// New items and their segment in one statement, which is a transaction by itself.
+const CREATE: &str = concat!(create!(), unnested!());
+const CREATE_ONE: &str = concat!(create!(), single!());
+macro_rules! update {
+    () => {
+        "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, fence = u.fence, run_at \
     = u.run_at, updated = u.updated, exclusive = u.exclusive, owner = u.owner, heartbeat = u.heartbeat, expires = \
     u.expires, window_ends = u.window_ends, session = u.session, committed = u.committed, segment = u.segment, head \
     = u.head, rest = u.rest from (select unnest($1) as id, unnest($2) as was, unnest($3) as state, unnest($4) as \
     slot, unnest($5) as rank, unnest($6) as version, unnest($7) as fence, unnest($8) as run_at, unnest($9) as \
     updated, unnest($10) as exclusive, unnest($11) as owner, unnest($12) as heartbeat, unnest($13) as expires, \
     unnest($14) as window_ends, unnest($15) as session, unnest($16) as committed, unnest($17) as segment, \
-    unnest($18) as head, unnest($19) as rest) u where i.id = u.id and i.version = u.was";
+    unnest($18) as head, unnest($19) as rest) u where i.id = u.id and i.version = u.was"
+    };
+}
+const UPDATE: &str = update!();
+/// All of them or an error: for a COMMIT that is sent along with it and can not wait for the count.
+const UPDATE_ALL: &str = concat!(
+    "with written as (",
+    update!(),
+    " returning 1) select 1 / (count(*) = $20)::integer from written"
+);
 const RENEW: &str = "update @.items i set heartbeat = u.heartbeat, expires = u.expires \
     from unnest($1, $2, $3, $4) as u (id, fence, heartbeat, expires) \
     where i.id = u.id and i.fence = u.fence and i.owner is not null";
@@ -66,7 +129,7 @@ const MESSAGES: &str = "insert into @.outbox (item, version, ordinal, label, bod
 
 /// The changes of a wave, by sort.
 #[derive(Default)]
-struct Wave<'a> {
+pub(super) struct Wave<'a> {
     inserts: Vec<(&'a Item, ItemRow<'a>, Option<&'a Body>)>,
     updates: Vec<(i64, &'a Item, ItemRow<'a>)>,
     renewals: Vec<(Uuid, i64, i64, i64)>,
@@ -94,7 +157,52 @@ enum Counts {
 }
 
 impl PostgresTx<'_> {
+    /// Writes a wave, or keeps it for COMMIT: see [`PostgresTx::last_asks`].
     pub(super) async fn write_wave(&mut self, changes: &[Change]) -> Result<usize, Error> {
+        self.write_kept().await?;
+        let can_wait = |change: &Change| {
+            matches!(change, Change::Insert { .. } | Change::Update { .. } | Change::Execution(_))
+        };
+        if changes.len() > TOGETHER_MAX || !changes.iter().all(can_wait) {
+            return self.write_now(changes).await;
+        }
+        let wave = self.sort(changes);
+        if !wave.touched.is_empty() || !wave.done.is_empty() {
+            return self.write_now(changes).await;
+        }
+        self.number_queues(&wave).await?;
+        self.written(&wave);
+        self.kept = changes.to_vec();
+        Ok(changes.len())
+    }
+
+    /// Writes what was kept for COMMIT: something else is asked before it.
+    pub(super) async fn write_kept(&mut self) -> Result<(), Error> {
+        let kept = std::mem::take(&mut self.kept);
+        let written = if kept.is_empty() { 0 } else { self.write_now(&kept).await? };
+        match written == kept.len() {
+            true => Ok(()),
+            false => Err(Error::Statement(format!("{written} of {} rows were written", kept.len()))),
+        }
+    }
+
+    /// What was kept, as statements that need no count: each writes all of its rows or fails, and a transaction in which
+    /// one has failed is rolled back by its COMMIT.
+    pub(super) fn last_asks<'a>(&self, wave: &'a Wave<'a>) -> Result<Vec<Ask<'a>>, Error> {
+        let mut asks = Vec::new();
+        if !wave.inserts.is_empty() {
+            asks.push(self.insert(wave)?);
+        }
+        if !wave.updates.is_empty() {
+            let mut columns = self.update_columns(wave);
+            columns.push(long(signed(wave.updates.len() as u64)));
+            asks.push(Ask::rows(UPDATE_ALL, columns));
+        }
+        other_asks(wave, &mut asks, &mut Vec::new());
+        Ok(asks)
+    }
+
+    async fn write_now(&mut self, changes: &[Change]) -> Result<usize, Error> {
         let wave = self.sort(changes);
         self.number_queues(&wave).await?;
         let mut asks: Vec<Ask<'_>> = Vec::new();
@@ -138,7 +246,7 @@ impl PostgresTx<'_> {
         Ok(written.saturating_sub(extra))
     }
 
-    fn sort<'a>(&self, changes: &'a [Change]) -> Wave<'a> {
+    pub(super) fn sort<'a>(&self, changes: &'a [Change]) -> Wave<'a> {
         let mut wave = Wave::default();
         for change in changes {
             match change {
@@ -211,7 +319,7 @@ impl PostgresTx<'_> {
         counts: &mut Vec<Counts>,
     ) -> Result<(), Error> {
         if !wave.inserts.is_empty() {
-            asks.push(Ask::count(INSERT, self.insert_columns(wave)?));
+            asks.push(self.insert(wave)?);
             counts.push(Counts::Rows);
         }
         if !wave.updates.is_empty() {
@@ -219,6 +327,28 @@ impl PostgresTx<'_> {
             counts.push(Counts::Rows);
         }
         Ok(())
+    }
+
+    /// What was kept and its segment as one statement, if it is nothing but new items.
+    pub(super) fn create_ask<'a>(
+        &self,
+        wave: &'a Wave<'a>,
+        kept: usize,
+        segment: impl FnOnce() -> [Param<'a>; 5],
+    ) -> Result<Option<Ask<'a>>, Error> {
+        if wave.inserts.is_empty() || wave.inserts.len() < kept || !wave.bodies.is_empty() {
+            return Ok(None);
+        }
+        let text = if wave.inserts.len() == 1 { CREATE_ONE } else { CREATE };
+        let mut columns = self.insert_columns(wave)?;
+        columns.extend(segment());
+        columns.push(long(self.known.version));
+        Ok(Some(Ask::count(text, columns)))
+    }
+
+    fn insert<'a>(&self, wave: &'a Wave<'a>) -> Result<Ask<'a>, Error> {
+        let text = if wave.inserts.len() == 1 { INSERT_ONE } else { INSERT };
+        Ok(Ask::count(text, self.insert_columns(wave)?))
     }
 
     fn insert_columns<'a>(&self, wave: &'a Wave<'a>) -> Result<Vec<Param<'a>>, Error> {

@@ -13,7 +13,7 @@ use tenure_core::world::World;
 
 use super::fault::Fault;
 use super::load::{Hanging, enter, load_hanging};
-use super::rows::{FoundItem, id_bytes, read_item};
+use super::rows::{FoundItem, Read, id_bytes, read_item};
 use super::tx::Parts;
 use super::write::settle_lanes;
 use crate::Place;
@@ -146,7 +146,7 @@ fn candidates(
     let mut rows = statement.query(params![queue, rank, id, limit])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(read_item(row, &mut parts.context)?);
+        found.push(read_item(row, &mut parts.context, Read::Payload)?);
     }
     Ok(found)
 }

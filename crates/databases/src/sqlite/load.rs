@@ -14,24 +14,29 @@ use tenure_core::word::Kind;
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record, World};
 
 use super::fault::Fault;
-use super::rows::{FoundItem, execution_of, id_bytes, id_from, payload_of, read_body, read_item};
+use super::rows::{FoundItem, Read, execution_of, id_bytes, id_from, payload_of, read_body, read_item};
 use super::tx::{Known, Parts};
 use crate::row::{Damaged, bytes::word, name, unsigned};
 
 pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Result<(), Fault> {
     let mut items: BTreeSet<ItemId> = need.items.clone();
+    let mut payloads: BTreeSet<ItemId> = need.payloads.clone();
     for key in &need.names {
         let Some(named) = load_name(parts, key)? else { continue };
         match &named {
             Named::Created { item, .. } | Named::Folded { item, .. } => {
                 items.insert(*item);
+                payloads.insert(*item);
             }
-            Named::Leased(leases) => items.extend(leases.iter().map(|lease| lease.item)),
+            Named::Leased(leases) => {
+                items.extend(leases.iter().map(|lease| lease.item));
+                payloads.extend(leases.iter().map(|lease| lease.item));
+            }
         }
         world.names.insert(key.clone(), named);
     }
     let mut hanging = Hanging { lanes: need.lanes.clone(), ..Hanging::default() };
-    load_items(parts, world, &items, Some(&mut hanging))?;
+    load_items(parts, world, (&items, &payloads), Some(&mut hanging))?;
     hanging.executions.extend(&need.executions);
     load_hanging(parts, world, hanging)?;
     for id in &need.records {
@@ -82,13 +87,13 @@ pub(super) fn load_hanging(
         parts.scratch.lanes.insert(key);
     }
     if !in_lanes.is_empty() {
-        // They share the lane they were found in; only what is linked to them is still missing.
-        load_items(parts, world, &in_lanes, Some(&mut hanging))?;
+        // They share the lane they were found in; only what is linked to them is still missing. A create may take the open one.
+        load_items(parts, world, (&in_lanes, &in_lanes), Some(&mut hanging))?;
     }
     // Linked items are read for guards and never written, so nothing that hangs on them is needed.
     let linked = std::mem::take(&mut hanging.linked);
     if !linked.is_empty() {
-        load_items(parts, world, &linked, None)?;
+        load_items(parts, world, (&linked, &BTreeSet::new()), None)?;
         let committed = linked.iter().filter_map(|id| world.items.get(id));
         let committed = committed.filter_map(|item| Some((item.id, item.committed?)));
         hanging.executions.extend(committed.map(|(item, fence)| ExecutionId { item, fence }));
@@ -111,11 +116,11 @@ fn may_have_row(world: &World, id: ExecutionId) -> bool {
     id.fence < item.fence || (id.fence == item.fence && !is_live)
 }
 
-/// Loads items that are not in the world yet, in the order of their ids.
+/// Loads items that are not in the world yet, in the order of their ids, some of them with their payloads.
 fn load_items(
     parts: &mut Parts<'_>,
     world: &mut World,
-    ids: &BTreeSet<ItemId>,
+    (ids, payloads): (&BTreeSet<ItemId>, &BTreeSet<ItemId>),
     mut hanging: Option<&mut Hanging>,
 ) -> Result<(), Fault> {
     if ids.is_empty() {
@@ -123,8 +128,9 @@ fn load_items(
     }
     let mut by_id = parts.context.connection.prepare_cached(items_where!("i.id = ?1"))?;
     for id in ids {
-        if !world.items.contains_key(id) {
-            let Some(found) = find(parts, &mut by_id, *id)? else { continue };
+        let read = if payloads.contains(id) { Read::Payload } else { Read::PayloadForGuards };
+        if !world.items.contains_key(id) && !remember(parts, world, *id, read) {
+            let Some(found) = find(parts, &mut by_id, *id, read)? else { continue };
             enter(parts, world, found)?;
         }
         if let (Some(hanging), Some(item)) = (&mut hanging, world.items.get(id)) {
@@ -134,21 +140,31 @@ fn load_items(
     Ok(())
 }
 
+/// Puts an item into the world that need not be read.
+fn remember(parts: &mut Parts<'_>, world: &mut World, id: ItemId, read: Read) -> bool {
+    let held = parts.held.get(id).filter(|_| read != Read::Payload);
+    let Some((item, known)) = held else { return false };
+    parts.scratch.known.entry(id).or_insert(*known);
+    world.items.insert(id, item.clone());
+    true
+}
+
 fn find(
     parts: &mut Parts<'_>,
     by_id: &mut CachedStatement<'_>,
     id: ItemId,
+    read: Read,
 ) -> Result<Option<FoundItem>, Fault> {
     by_id.raw_bind_parameter(1, id_bytes(id))?;
     let mut rows = by_id.raw_query();
     let Some(row) = rows.next()? else { return Ok(None) };
-    read_item(row, &mut parts.context).map(Some)
+    read_item(row, &mut parts.context, read).map(Some)
 }
 
 /// Puts a row that was found into the world, unless the world is newer.
-pub(super) fn enter(parts: &mut Parts<'_>, world: &mut World, mut found: FoundItem) -> Result<(), Fault> {
+pub(super) fn enter(parts: &mut Parts<'_>, world: &mut World, found: FoundItem) -> Result<(), Fault> {
     let id = found.item.id;
-    let payload = payload_of(parts.context.connection, &mut found)?;
+    let payload = payload_of(parts.context.connection, &found)?;
     let FoundItem { item, rowid, segment, .. } = found;
     // What was known first is what stood there before this transaction.
     parts.scratch.known.entry(id).or_insert(Known { rowid, segment, version: item.version });

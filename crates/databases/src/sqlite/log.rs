@@ -1,5 +1,5 @@
-//! The log: one segment a transaction. Its number is the last one's plus one, under the write lock; its place in the log
-//! and the chain are set at once.
+//! The log: one segment a transaction. Under the write lock its place is known at once: a segment's number is the position
+//! of its first entry, and the chain goes on from the last one's.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tenure_core::entry::Sealed;
@@ -18,13 +18,12 @@ use crate::{BatchId, Head, PAGE_MAX};
 
 /// Where the log ends.
 pub(super) fn last(connection: &Connection) -> Result<Last, Fault> {
-    let sql = "select segment, pos + entries - 1, chain, at from segments order by segment desc limit 1";
+    let sql = "select segment + entries - 1, chain, at from segments order by segment desc limit 1";
     let columns = |row: &rusqlite::Row<'_>| {
-        let (chain, at) = (Hash(row.get(2)?), Time::from_micros(row.get(3)?));
-        Ok(Last { segment: row.get(0)?, position: row.get(1)?, chain, at })
+        Ok(Last { position: row.get(0)?, chain: Hash(row.get(1)?), at: Time::from_micros(row.get(2)?) })
     };
     let last = connection.prepare_cached(sql)?.query_row([], columns).optional()?;
-    Ok(last.unwrap_or(Last { segment: 0, position: 0, chain: Hash::ZERO, at: Time::default() }))
+    Ok(last.unwrap_or(Last::NONE))
 }
 
 pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) -> Result<(), Fault> {
@@ -32,8 +31,8 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
     if entries.is_empty() {
         return Ok(());
     }
-    let last = &parts.scratch.last;
-    let segment = last.segment + 1;
+    let last = parts.scratch.last;
+    let segment = last.next();
     let chain = entries.iter().fold(last.chain, |chain, entry| chain.link(&entry.hash()));
     // An entry follows what was found of its item, or another entry of this very segment.
     let previous = |entry: &Sealed| {
@@ -42,14 +41,12 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
         (entry.version > 1).then_some(previous.unsigned_abs())
     };
     let lines = segment::write(entries, previous);
-    let sql = "insert into segments (segment, batch, seq, pos, entries, at, lines, chain) \
-        values (?1, ?2, ?1, ?3, ?4, ?5, ?6, ?7)";
+    let sql =
+        "insert into segments (segment, batch, entries, at, lines, chain) values (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = parts.context.connection.prepare_cached(sql)?;
-    let (batch, count) = (batch.0.to_be_bytes(), entries.len() as i64);
-    let (position, at) = (last.position + 1, parts.scratch.now.micros());
-    statement.execute(params![segment, batch, position, count, at, lines, chain.0])?;
-    parts.scratch.last =
-        Last { segment, position: parts.scratch.last.position + count, chain, at: parts.scratch.now };
+    let (batch, count, at) = (batch.0.to_be_bytes(), entries.len() as i64, parts.scratch.now);
+    statement.execute(params![segment, batch, count, at.micros(), lines, chain.0])?;
+    parts.scratch.last = Last { position: last.position + count, chain, at };
     Ok(())
 }
 
@@ -58,9 +55,10 @@ pub(super) fn head(connection: &Connection) -> Result<Head, Fault> {
     Ok(Head { position: unsigned(last.position)?, chain: last.chain })
 }
 
-/// Whether a batch is in the log.
-pub(super) fn has_batch(connection: &Connection, batch: BatchId) -> Result<bool, rusqlite::Error> {
-    connection.prepare_cached("select 1 from segments where batch = ?1")?.exists([batch.0.to_be_bytes()])
+/// Whether a batch is in the log, at a position or behind it.
+pub(super) fn has_batch(connection: &Connection, batch: BatchId, from: i64) -> Result<bool, rusqlite::Error> {
+    let sql = "select 1 from segments where segment >= ?1 and batch = ?2";
+    connection.prepare_cached(sql)?.exists((from, batch.0.to_be_bytes()))
 }
 
 /// An item's entries, oldest first, found by walking back from its last.
@@ -116,8 +114,8 @@ fn names(kept: &Kept, name: &str) -> bool {
 /// The log after a position.
 pub(super) fn log(connection: &Connection, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Fault> {
     let limit = limit.min(PAGE_MAX);
-    let sql = "select pos, lines from segments where segment >= \
-        (select segment from segments where pos <= ?1 order by pos desc limit 1) order by segment";
+    let sql = "select segment, lines from segments where segment >= \
+        (select segment from segments where segment <= ?1 order by segment desc limit 1) order by segment";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([signed(after.saturating_add(1))])?;
     let mut entries = Vec::new();

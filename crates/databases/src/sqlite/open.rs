@@ -114,13 +114,15 @@ pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
 
 /// Bytes of a page; an item is a tenth of one, a segment many.
 const PAGE_BYTES: i32 = 8_192;
-/// Pages that the write-ahead log holds before they are put in their place. A page that changed ten times in it is
-/// written once; more than this and a reader looks through too many.
-const CHECKPOINT_PAGES: i32 = 4_000;
+/// Pages that the write-ahead log holds before they are put in their place: 16 MB. A page that changed ten times in it is
+/// written once. A longer one saves little more, and as long as the file grows a sync costs twice as much: the sooner it
+/// has its length, the better.
+const CHECKPOINT_PAGES: i32 = 2_000;
 /// What the log is cut back to afterwards.
-const JOURNAL_BYTES_MAX: i32 = 64 << 20;
-/// In KiB, for the writer: the ready end of the queue and the pages of a batch.
-const CACHE_KIB: i32 = 64 << 10;
+const JOURNAL_BYTES_MAX: i32 = 32 << 20;
+/// In KiB, for the writer: the ready end of the queue and the pages of a batch. More costs more: after pages were split
+/// SQLite looks through all that it keeps, with every commit.
+const CACHE_KIB: i32 = 16 << 10;
 const READER_CACHE_KIB: i32 = 8 << 10;
 /// Statements that a connection keeps prepared; there are fewer.
 const STATEMENTS_MAX: usize = 96;

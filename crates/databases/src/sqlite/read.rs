@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use super::catalog::{Lifecycles, Queues};
 use super::fault::{Fault, error_of};
 use super::load::read_record;
-use super::rows::{Context, OUTPUT, executions_of, id_bytes, outside_body, payload_of, read_item};
+use super::rows::{Context, OUTPUT, Read, executions_of, id_bytes, outside_body, payload_of, read_item};
 use super::{Shared, log, open};
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
@@ -108,11 +108,11 @@ fn find(context: &mut Context<'_>, store: &Store, id: ItemId) -> Result<Option<(
     let mut statement = context.connection.prepare_cached(items_where!("i.id = ?1"))?;
     let mut rows = statement.query([id_bytes(id)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let mut found = read_item(row, context)?;
+    let found = read_item(row, context, Read::Payload)?;
     if found.item.store != *store {
         return Ok(None);
     }
-    let payload = payload_of(context.connection, &mut found)?;
+    let payload = payload_of(context.connection, &found)?;
     Ok(Some((found.item, payload)))
 }
 
@@ -188,7 +188,7 @@ pub(super) fn list(context: &mut Context<'_>, query: &Query) -> Result<Vec<Item>
     while items.len() < limit
         && let Some(row) = rows.next()?
     {
-        match read_item(row, context) {
+        match read_item(row, context, Read::PayloadForGuards) {
             Ok(found) => items.push(found.item),
             Err(Fault::Item(..)) => {}
             Err(fault) => return Err(fault),
@@ -235,7 +235,7 @@ pub(super) fn due(
     while found.len() < limit.min(PAGE_MAX)
         && let Some(row) = rows.next()?
     {
-        let item = match read_item(row, context) {
+        let item = match read_item(row, context, Read::PayloadForGuards) {
             Ok(found) => found.item,
             // It can not be swept as it is, and must not keep the others from it.
             Err(Fault::Item(..)) => continue,

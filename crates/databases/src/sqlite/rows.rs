@@ -53,8 +53,22 @@ pub(super) struct FoundItem {
     pub rowid: i64,
     /// The segment with its last entry.
     pub segment: i64,
-    /// None when it is not in the row: erased, or too long for it.
-    pub payload: Option<Body>,
+    pub payload: Payload,
+}
+
+/// Which payloads are read along with their items.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    Payload,
+    /// Only where a decision could look into it.
+    PayloadForGuards,
+}
+
+pub(super) enum Payload {
+    InRow(Body),
+    /// Too long for the row, or erased.
+    Elsewhere,
+    Unread,
 }
 
 pub(super) fn id_bytes(id: ItemId) -> [u8; 16] {
@@ -71,23 +85,28 @@ pub(super) fn id_from(bytes: [u8; 16]) -> ItemId {
 }
 
 /// An item from a row of [`COLUMNS`].
-pub(super) fn read_item(row: &Row<'_>, context: &mut Context<'_>) -> Result<FoundItem, Fault> {
+pub(super) fn read_item(row: &Row<'_>, context: &mut Context<'_>, read: Read) -> Result<FoundItem, Fault> {
     let id = read_id(row)?;
     let about_item = |fault| match fault {
         Fault::Row(damaged) => Fault::Item(id, damaged),
         Fault::Sql(_) | Fault::Item(..) => fault,
     };
-    read_columns(id, row, context).map_err(about_item)
+    read_columns(id, row, context, read).map_err(about_item)
 }
 
-fn read_columns(id: ItemId, row: &Row<'_>, context: &mut Context<'_>) -> Result<FoundItem, Fault> {
+fn read_columns(
+    id: ItemId,
+    row: &Row<'_>,
+    context: &mut Context<'_>,
+    read: Read,
+) -> Result<FoundItem, Fault> {
     let table = context.lifecycles.table(column(row, 3)?)?.clone();
     let (store, kind) = context.queues.place(context.connection, column(row, 2)?)?;
     if *kind != table.kind {
         return Err(Damaged::because("its lifecycle is of another kind").into());
     }
     let state: i64 = column(row, 4)?;
-    let payload: Option<&[u8]> = column(row, 20)?;
+    let is_read = read == Read::Payload || table.reads_payload();
     let found = ItemRow {
         id,
         state: u8::try_from(state)
@@ -113,7 +132,11 @@ fn read_columns(id: ItemId, row: &Row<'_>, context: &mut Context<'_>) -> Result<
         rest: Cow::Borrowed(column(row, 21)?),
     };
     let item = found.read(store.clone(), table, context.memo)?;
-    let payload = payload.map(|bytes| read_body(bytes, &found.payload)).transpose()?;
+    let payload = match is_read {
+        true => column::<Option<&[u8]>>(row, 20)?
+            .map_or(Ok(Payload::Elsewhere), |bytes| read_body(bytes, &found.payload).map(Payload::InRow))?,
+        false => Payload::Unread,
+    };
     Ok(FoundItem { item, rowid: column(row, 0)?, segment: column(row, 17)?, payload })
 }
 
@@ -188,12 +211,14 @@ pub(super) fn outside_body(
     Ok(Some(body))
 }
 
-/// The payload of an item, wherever it stands. None once erased.
-pub(super) fn payload_of(connection: &Connection, found: &mut FoundItem) -> Result<Option<Body>, Fault> {
-    match found.payload.take() {
-        Some(payload) => Ok(Some(payload)),
-        None if found.item.erased => Ok(None),
-        None => outside_body(connection, found.item.id, PAYLOAD, &found.item.payload),
+/// The payload of an item, wherever it stands. None once erased, or unread.
+pub(super) fn payload_of(connection: &Connection, found: &FoundItem) -> Result<Option<Body>, Fault> {
+    match &found.payload {
+        Payload::InRow(payload) => Ok(Some(payload.clone())),
+        Payload::Elsewhere if !found.item.erased => {
+            outside_body(connection, found.item.id, PAYLOAD, &found.item.payload)
+        }
+        Payload::Elsewhere | Payload::Unread => Ok(None),
     }
 }
 

@@ -9,8 +9,7 @@
 //!             └──drop──▶ rolled back
 //! ```
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
@@ -26,10 +25,22 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::catalog::{Lifecycles, Queues};
 use super::fault::{DAMAGED, Fault, error_of, is_damage};
+use super::held::{Held, Touched};
 use super::rows::Context;
 use super::{Shared, claim, inbox, load, log, open, write};
+use crate::id_map::IdMap;
 use crate::row::Memo;
 use crate::{BatchId, Commit, Error, Place, Posted, Tx};
+
+/// Whether the file is broken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Damage {
+    None,
+    /// SQLite said so once: that may have been the disk or the memory. All of it is looked at before anything is written.
+    Suspected,
+    /// It is: nothing is written any more.
+    Found,
+}
 
 /// The connection that writes, and what may be remembered from one transaction to the next.
 pub(super) struct Writer {
@@ -37,31 +48,51 @@ pub(super) struct Writer {
     pub shared: Arc<Shared>,
     pub queues: Queues,
     pub memo: Memo,
+    pub held: Held,
     /// Nobody knows what this connection has written. It is replaced before anything else is done.
     pub poisoned: bool,
-    /// The file is damaged: nothing is written any more.
-    pub damaged: bool,
+    pub damage: Damage,
+    /// Batches whose commit was not heard of, and the segment that each would have.
+    pub unheard: Vec<(BatchId, i64)>,
 }
 
 impl Writer {
     pub fn new(connection: Connection, shared: Arc<Shared>) -> Writer {
-        let (queues, memo) = (Queues::default(), Memo::default());
-        Writer { connection, shared, queues, memo, poisoned: false, damaged: false }
+        let (queues, memo, held) = (Queues::default(), Memo::default(), Held::default());
+        Writer {
+            connection,
+            shared,
+            queues,
+            memo,
+            held,
+            poisoned: false,
+            damage: Damage::None,
+            unheard: Vec::new(),
+        }
     }
 
     /// A connection that can be trusted.
     pub fn ready(&mut self) -> Result<(), Error> {
-        if self.damaged {
-            return Err(Error::Unavailable(DAMAGED.to_string()));
+        match self.damage {
+            Damage::None => {}
+            Damage::Suspected => self.poisoned = true,
+            Damage::Found => return Err(Error::Unavailable(DAMAGED.to_string())),
         }
         if self.poisoned {
             let nowhere = Connection::open_in_memory().map_err(|error| error_of(&error))?;
             // The old one is closed first: what it held is let go, and what it did not finish is rolled back.
             drop(std::mem::replace(&mut self.connection, nowhere));
             self.queues = Queues::default();
+            self.held = Held::default();
             self.connection = open::writer(&self.shared.path, &self.shared.options)
                 .map_err(|error| Error::Unavailable(error.to_string()))?;
             self.poisoned = false;
+        }
+        if self.damage == Damage::Suspected {
+            let checked =
+                self.connection.query_row("pragma quick_check(1)", [], |row| row.get::<_, String>(0));
+            self.damage = if checked.as_deref() == Ok("ok") { Damage::None } else { Damage::Found };
+            return self.ready();
         }
         Ok(())
     }
@@ -69,13 +100,23 @@ impl Writer {
     pub fn begin(&mut self) -> Result<(), Error> {
         self.ready()?;
         let begun = self.connection.prepare_cached("begin immediate").and_then(|mut begin| begin.execute([]));
-        begun.map(|_| ()).map_err(|error| self.judge(Fault::Sql(error)))
+        begun.map_err(|error| self.judge(Fault::Sql(error)))?;
+        self.held.look(&self.connection).map_err(|error| {
+            self.roll_back();
+            self.judge(Fault::Sql(error))
+        })
     }
 
-    /// What a caller is told; a damaged file is remembered.
+    fn suspect(&mut self, error: &rusqlite::Error) {
+        if is_damage(error) {
+            self.damage = Damage::Suspected;
+        }
+    }
+
+    /// What a caller is told; a file that may be damaged is remembered.
     pub fn judge(&mut self, fault: Fault) -> Error {
         if let Fault::Sql(error) = &fault {
-            self.damaged |= is_damage(error);
+            self.suspect(error);
         }
         fault.into()
     }
@@ -93,7 +134,7 @@ impl Writer {
         // A write that was cut short for want of space left no commit mark behind. After any other failure of the disk
         // the mark may be there or not, and may still get there.
         if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) || is_damage(&error) {
-            self.damaged |= is_damage(&error);
+            self.suspect(&error);
             self.poisoned = true;
             return Commit::Unknown;
         }
@@ -103,12 +144,21 @@ impl Writer {
 }
 
 /// Where the log ended when the transaction began.
+#[derive(Clone, Copy)]
 pub(super) struct Last {
-    pub segment: i64,
     /// Entries so far.
     pub position: i64,
     pub chain: Hash,
     pub at: Time,
+}
+
+impl Last {
+    pub const NONE: Last = Last { position: 0, chain: Hash::ZERO, at: Time::from_micros(0) };
+
+    /// The next segment, which is named by the position of its first entry.
+    pub fn next(&self) -> i64 {
+        self.position + 1
+    }
 }
 
 /// What is known about an item's row.
@@ -121,33 +171,16 @@ pub(super) struct Known {
     pub segment: i64,
 }
 
-/// The low half of an id is drawn at random, and is its own hash.
-#[derive(Default)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u128(&mut self, id: u128) {
-        self.0 = id as u64;
-    }
-}
-
 /// What a transaction notes down.
 pub(super) struct Scratch {
     pub now: Time,
     pub last: Last,
-    pub known: HashMap<ItemId, Known, BuildHasherDefault<IdHasher>>,
+    pub known: IdMap<Known>,
     /// A lane is loaded once: after that the world is newer.
     pub lanes: BTreeSet<LaneKey>,
     /// Lanes whose next item has to be looked for again, as queue and key.
     pub stale_lanes: BTreeSet<(i64, String)>,
+    pub touched: Vec<Touched>,
     /// Queues that this transaction made. They are forgotten when it is rolled back.
     pub queues: Vec<(Store, Kind)>,
     /// Rows that can not be read and were taken out of the way.
@@ -158,6 +191,8 @@ pub struct SqliteTx {
     writer: OwnedMutexGuard<Writer>,
     lifecycles: Arc<Lifecycles>,
     batch: BatchId,
+    /// The segment that it will have.
+    first: i64,
     scratch: Scratch,
     ended: bool,
 }
@@ -171,6 +206,7 @@ impl std::fmt::Debug for SqliteTx {
 /// What a step works with.
 pub(super) struct Parts<'a> {
     pub context: Context<'a>,
+    pub held: &'a Held,
     pub scratch: &'a mut Scratch,
 }
 
@@ -178,18 +214,18 @@ impl SqliteTx {
     pub(super) fn begin(mut writer: OwnedMutexGuard<Writer>, batch: BatchId) -> Result<SqliteTx, Error> {
         writer.begin()?;
         let lifecycles = writer.shared.lifecycles();
-        let last = Last { segment: 0, position: 0, chain: Hash::ZERO, at: Time::default() };
         let scratch = Scratch {
             now: Time::default(),
-            last,
-            known: HashMap::default(),
+            last: Last::NONE,
+            known: IdMap::default(),
             lanes: BTreeSet::new(),
             stale_lanes: BTreeSet::new(),
+            touched: Vec::new(),
             queues: Vec::new(),
             quarantined: Vec::new(),
         };
         // From here on the transaction is rolled back when it is dropped.
-        let mut tx = SqliteTx { writer, lifecycles, batch, scratch, ended: false };
+        let mut tx = SqliteTx { writer, lifecycles, batch, first: 0, scratch, ended: false };
         let connection = &tx.writer.connection;
         let found = Lifecycles::current(connection, &tx.lifecycles)
             .and_then(|lifecycles| Ok((lifecycles, log::last(connection)?)));
@@ -198,6 +234,7 @@ impl SqliteTx {
             tx.writer.shared.set_lifecycles(lifecycles.clone());
             tx.lifecycles = lifecycles;
         }
+        tx.first = last.next();
         tx.scratch.last = last;
         tx.read_clock();
         Ok(tx)
@@ -221,6 +258,7 @@ impl SqliteTx {
                 queues: &mut writer.queues,
                 memo: &mut writer.memo,
             },
+            held: &writer.held,
             scratch: &mut self.scratch,
         };
         let done = step(&mut parts);
@@ -247,6 +285,8 @@ impl SqliteTx {
 }
 
 impl Tx for SqliteTx {
+    const BLOCKS: bool = true;
+
     fn tables(&self) -> Arc<Tables> {
         self.lifecycles.tables.clone()
     }
@@ -293,6 +333,13 @@ impl Tx for SqliteTx {
         }
         let committed = self.writer.commit();
         self.ended = committed == Commit::Done;
+        if self.ended {
+            let touched = std::mem::take(&mut self.scratch.touched);
+            self.writer.held.committed(touched);
+        }
+        if committed == Commit::Unknown {
+            self.writer.unheard.push((self.batch, self.first));
+        }
         committed
     }
 }

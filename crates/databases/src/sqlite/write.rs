@@ -7,12 +7,13 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use tenure_core::body::Body;
 use tenure_core::execution::{Execution, Status};
 use tenure_core::id::{ExecutionId, ItemId};
-use tenure_core::item::Item;
+use tenure_core::item::{Item, SharedItem};
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, Lane, LaneKey, Message, NameKey, Named, Record};
 
 use super::fault::Fault;
+use super::held::Touched;
 use super::load::known;
 use super::rows::{OUTPUT, PAYLOAD, id_bytes};
 use super::tx::{Known, Parts};
@@ -38,7 +39,10 @@ pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fau
             Change::Lane(key, lane) => write_lane(parts, key, *lane)?,
             Change::Record(record) => write_record(parts.context.connection, record)?,
             Change::Message(message) => write_message(parts.context.connection, message)?,
-            Change::Erase(item) => erase(parts.context.connection, *item)?,
+            Change::Erase(item) => {
+                parts.scratch.touched.push(Touched::Otherwise(*item));
+                erase(parts.context.connection, *item)?
+            }
             // Entries are appended, not written.
             Change::Entry(_) => 0,
         };
@@ -102,13 +106,13 @@ const INSERT: &str = "insert into items (id, queue, lifecycle, state, slot, lane
 fn insert(
     parts: &mut Parts<'_>,
     statements: &mut Statements<'_>,
-    item: &Item,
+    item: &SharedItem,
     payload: Option<&Body>,
 ) -> Result<usize, Fault> {
     let queue = queue_of_item(parts, statements, item)?;
     let lifecycle = parts.context.lifecycles.number(&item.table)?;
     let row = ItemRow::of(item, parts.scratch.now);
-    let segment = parts.scratch.last.segment + 1;
+    let segment = parts.scratch.last.next();
     let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
     let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
     bind!(statement;
@@ -121,7 +125,9 @@ fn insert(
         return Ok(0);
     }
     let rowid = statements.connection.last_insert_rowid();
-    parts.scratch.known.insert(item.id, Known { rowid, version: item.version, segment });
+    let known = Known { rowid, version: item.version, segment };
+    parts.scratch.known.insert(item.id, known);
+    parts.scratch.touched.push(Touched::Written(item.clone(), known));
     if let Some(payload) = payload.filter(|payload| payload.bytes().len() > INLINE_BYTES_MAX) {
         write_body(statements, item.id, PAYLOAD, payload)?;
     }
@@ -139,12 +145,12 @@ fn update(
     parts: &mut Parts<'_>,
     statements: &mut Statements<'_>,
     was: u64,
-    item: &Item,
+    item: &SharedItem,
     output: Option<&Body>,
 ) -> Result<usize, Fault> {
     let Some(known) = known(parts, item.id)? else { return Ok(0) };
     let row = ItemRow::of(item, parts.scratch.now);
-    let segment = parts.scratch.last.segment + 1;
+    let segment = parts.scratch.last.next();
     let statement = ready(&mut statements.update, statements.connection, UPDATE)?;
     bind!(statement;
         row.state, slot_number(row.slot), row.rank, row.version, row.fence, row.run_at, row.updated,
@@ -154,6 +160,8 @@ fn update(
     if statement.raw_execute()? == 0 {
         return Ok(0);
     }
+    let known = Known { rowid: known.rowid, version: item.version, segment };
+    parts.scratch.touched.push(Touched::Written(item.clone(), known));
     if let Some(output) = output {
         write_body(statements, item.id, OUTPUT, output)?;
     }
@@ -185,6 +193,7 @@ fn renew(
     let sql =
         "update items set heartbeat = ?1, expires = ?2 where rowid = ?3 and fence = ?4 and owner is not null";
     let mut statement = parts.context.connection.prepare_cached(sql)?;
+    parts.scratch.touched.push(Touched::Otherwise(execution.item));
     Ok(statement.execute((heartbeat.micros(), expires.micros(), known.rowid, signed(execution.fence.0)))?)
 }
 

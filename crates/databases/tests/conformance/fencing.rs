@@ -5,7 +5,10 @@ use std::time::Duration;
 use tenure_core::answer::Answer;
 use tenure_core::code::Code;
 use tenure_core::id::{ExecutionId, Fence};
-use tenure_core::request::Command;
+use tenure_core::item::Item;
+use tenure_core::request::{Command, Need};
+use tenure_core::world::Change;
+use tenure_databases::{BatchId, Commit, Database, Tx};
 
 use crate::harness::{Bench, Harness};
 use crate::requests::*;
@@ -21,6 +24,41 @@ fn writes(execution: ExecutionId) -> Vec<Command> {
         release(execution),
         finish(execution),
     ]
+}
+
+/// Below the kernel: whatever was decided, a row is written only as it was found.
+pub async fn a_row_that_is_not_as_it_was_found_is_not_written<H: Harness>(bench: &Bench<H>) {
+    let id = bench.job().await;
+    let execution = bench.run("worker:a/1", id).await;
+    let before = bench.item(id).await;
+    let step = |version: u64| Item { version, ..before.clone() };
+    let earlier = Fence(execution.fence.0 - 1);
+    let stale = [
+        Change::Update { was: before.version - 1, item: step(before.version).into(), output: None },
+        Change::Update { was: before.version + 1, item: step(before.version + 2).into(), output: None },
+        Change::Renew {
+            execution: ExecutionId { fence: earlier, ..execution },
+            heartbeat: before.updated,
+            expires: before.updated,
+        },
+        Change::Insert { item: before.clone().into(), payload: None },
+    ];
+    let mut need = Need::default();
+    need.items.insert(id);
+    for (number, change) in (1..).zip(stale) {
+        let mut tx = bench.database().begin(BatchId(number)).await.unwrap();
+        tx.lock(&need).await.unwrap();
+        let refused = match tx.write(std::slice::from_ref(&change)).await {
+            Ok(0) | Err(_) => {
+                drop(tx);
+                true
+            }
+            // Kept for the commit, which fails.
+            Ok(_) => matches!(tx.commit().await, Commit::Not(_)),
+        };
+        assert!(refused, "{change:?}");
+        assert_eq!(bench.item(id).await, before, "{change:?}");
+    }
 }
 
 pub async fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state<H: Harness>(

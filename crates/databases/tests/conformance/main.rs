@@ -86,6 +86,8 @@ conformance! {
     // covers: K-12
     #[test] fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state() { fencing }
     // covers: K-12
+    #[test] fn a_row_that_is_not_as_it_was_found_is_not_written() { fencing }
+    // covers: K-12
     #[test] fn only_the_holder_of_the_present_lease_can_write() { fencing }
     // covers: K-10, K-12
     #[test] fn a_lease_ends_at_the_very_moment_it_says() { fencing }
