@@ -21,6 +21,9 @@ use std::process::ExitCode;
 use outcome::Outcome;
 use output::Output;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let command = match cli::read() {
         Ok(command) => command,

@@ -33,26 +33,43 @@ pub async fn each(stage: &Stage, callers: usize, n: usize) -> Result<Created, Er
             Ok::<_, Error>(latencies)
         });
     }
-    let mut latencies = Latencies::default();
-    while let Some(ended) = tasks.join_next().await {
-        latencies.extend(ended.expect("a caller does not panic")?);
-    }
+    let latencies = joined(tasks).await?;
     let n = per_caller * callers;
     Ok(Created { n, rate: rate(n, watch.elapsed()), latencies })
 }
 
-/// One caller, so many in a call.
-pub async fn bulk(stage: &Stage, per_call: usize, n: usize) -> Result<Created, Error> {
-    let work = Work::new();
-    let mut latencies = Latencies::default();
+/// So many in a call. With two callers one makes its requests while the other's are written.
+pub async fn bulk(stage: &Stage, callers: usize, per_call: usize, n: usize) -> Result<Created, Error> {
+    let mut tasks = JoinSet::new();
+    let calls = n.div_ceil(per_call * callers);
+    let work = Arc::new(Work::new());
     let watch = Stopwatch::start();
-    for first in (0..n).step_by(per_call) {
-        let watch = Stopwatch::start();
-        let requests = (first..n.min(first + per_call)).map(|number| work.create(number)).collect();
-        stage.gather.ask_all(requests).await.into_iter().try_for_each(created)?;
-        latencies.add(watch.elapsed());
+    for caller in 0..callers {
+        let (gather, work) = (stage.gather.clone(), work.clone());
+        tasks.spawn(async move {
+            let mut latencies = Latencies::default();
+            for call in 0..calls {
+                let first = (caller * calls + call) * per_call;
+                let requests = (first..first + per_call).map(|number| work.create(number)).collect();
+                let watch = Stopwatch::start();
+                gather.ask_all(requests).await.into_iter().try_for_each(created)?;
+                latencies.add(watch.elapsed());
+            }
+            Ok::<_, Error>(latencies)
+        });
     }
+    let latencies = joined(tasks).await?;
+    let n = callers * calls * per_call;
     Ok(Created { n, rate: rate(n, watch.elapsed()), latencies })
+}
+
+/// The latencies of all callers.
+async fn joined(mut tasks: JoinSet<Result<Latencies, Error>>) -> Result<Latencies, Error> {
+    let mut latencies = Latencies::default();
+    while let Some(ended) = tasks.join_next().await {
+        latencies.extend(ended.expect("a caller does not panic")?);
+    }
+    Ok(latencies)
 }
 
 /// Which jobs a measurement finds there.

@@ -7,8 +7,8 @@ use super::store::Stage;
 use super::work::{LEASES, Work, committed, leased};
 use crate::outcome::Error;
 
-/// Two, so that the leases of one and the commits of the other can share a transaction.
-pub const WORKERS: usize = 2;
+/// Four, so that while some are answered the leases and the commits of others come together in the next transaction.
+pub const WORKERS: usize = 4;
 
 pub struct Drained {
     pub n: usize,

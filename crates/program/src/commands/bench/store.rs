@@ -52,6 +52,7 @@ impl Sizes {
 
 /// Jobs in a call of `create_bulk`.
 const BULK: usize = 1_000;
+const BULK_CALLERS: usize = 2;
 /// What is ready where a queue is called shallow.
 const SHALLOW: usize = 1_000;
 
@@ -112,8 +113,8 @@ impl Bench {
             Measurement::Create64 => self.create(64, self.sizes.create_64).await,
             Measurement::CreateBulk => {
                 let stage = self.target.fresh().await?;
-                let created = create::bulk(&stage, BULK, self.sizes.create_bulk).await?;
-                Ok(of_created(created, 1, BULK))
+                let created = create::bulk(&stage, BULK_CALLERS, BULK, self.sizes.create_bulk).await?;
+                Ok(of_created(created, BULK_CALLERS, BULK))
             }
             Measurement::Drain => {
                 let drained = self.drain(self.sizes.drain).await?;
