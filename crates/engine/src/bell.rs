@@ -1,0 +1,71 @@
+//! Wake-ups inside one process: whoever waits for work of a kind, or for an item to come to rest, is told at once.
+//!
+//! A bell is a hint and never the truth. Whoever is woken looks in the database; whoever is not woken looks there anyway,
+//! a little later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tenure_core::id::ItemId;
+use tenure_core::word::Kind;
+use tokio::sync::{Notify, watch};
+
+#[derive(Debug, Default)]
+pub(crate) struct Bells {
+    kinds: Mutex<HashMap<Kind, watch::Sender<u64>>>,
+    resting: Mutex<HashMap<ItemId, Arc<Notify>>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics while holding it")
+}
+
+impl Bells {
+    /// There may be work of this kind.
+    pub fn ring(&self, kind: &Kind) {
+        if let Some(bell) = held(&self.kinds).get(kind) {
+            bell.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// There may be work of any kind.
+    pub fn ring_all(&self) {
+        for bell in held(&self.kinds).values() {
+            bell.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    pub fn listen(&self, kind: &Kind) -> watch::Receiver<u64> {
+        held(&self.kinds).entry(kind.clone()).or_insert_with(|| watch::channel(0).0).subscribe()
+    }
+
+    /// An item has come to rest.
+    pub fn rests(&self, item: ItemId) {
+        if let Some(waiting) = held(&self.resting).get(&item) {
+            waiting.notify_waiters();
+        }
+    }
+
+    pub fn wait_for(self: &Arc<Bells>, item: ItemId) -> Resting {
+        let notify = held(&self.resting).entry(item).or_default().clone();
+        Resting { bells: self.clone(), item, notify }
+    }
+}
+
+/// Somebody waits for an item. Nobody does any more when the last of them is dropped.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    bells: Arc<Bells>,
+    item: ItemId,
+    pub notify: Arc<Notify>,
+}
+
+impl Drop for Resting {
+    fn drop(&mut self) {
+        let mut resting = held(&self.bells.resting);
+        // This one and the map's.
+        if resting.get(&self.item).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+            resting.remove(&self.item);
+        }
+    }
+}

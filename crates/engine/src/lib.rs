@@ -1,0 +1,46 @@
+//! Tenure, to embed: every piece of work has one owner at a time, one committed effect ever, and a history.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenure::{Done, Failure, Job, New, Tenure};
+//!
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let tenure = Tenure::open("memory:").await?; // or sqlite:work.db, or postgres://…
+//! let greet = async |job: Job| {
+//!     let name: String = job.payload()?;
+//!     Ok(Done::with(&format!("hello, {name}"))?)
+//! };
+//! let worker = tenure.worker("greeter").handle("job", greet).start()?;
+//! let job = tenure.create(New::job(&"Ada")).await?;
+//! let done = tenure.wait(job.id, Duration::from_secs(10)).await?;
+//! assert_eq!(done.output.unwrap().bytes(), br#""hello, Ada""#);
+//! worker.drain().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! What is answered is durable. A handler may run more than once (its process may die), its [`Done`] is committed once: the
+//! database refuses a second commit and every write of a worker whose lease has passed to another.
+//!
+//! | where | what |
+//! |---|---|
+//! | [`Tenure`] | open, create, read, wait, cancel |
+//! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
+//! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
+//! | [`Counters`] | what was done and met |
+
+mod background;
+mod bell;
+mod error;
+mod kept;
+mod loops;
+mod tenure;
+mod time;
+mod worker;
+
+pub use error::{Error, OpenError};
+pub use loops::Counters;
+pub use tenure::{Builder, New, Tenure};
+pub use tenure_core as core;
+pub use tenure_databases as databases;
+pub use worker::{Done, Failure, Handler, Job, Worker, WorkerBuilder};

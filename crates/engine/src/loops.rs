@@ -1,0 +1,100 @@
+//! The engine's loops: what nobody asks for and must happen all the same. All of them are started here.
+//!
+//! | loop | what it does in a turn |
+//! |---|---|
+//! | sweep | ends leases and windows that are over, finishes what committed and was left, lets go what a session held |
+//! | inbox | makes items of rows that others' transactions left |
+//! | sequence | gives committed entries their place in the log |
+//!
+//! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
+//! no lost connection ends a loop. Any number of processes may run them on one database.
+
+mod counters;
+mod sweep;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::draw::Draw;
+use tenure_core::word::Who;
+use tenure_databases::Error;
+use tenure_databases::gather::Gather;
+use tokio::task::JoinSet;
+
+use crate::bell::Bells;
+use crate::kept::{Kept, chance};
+use crate::time::pause;
+
+pub use counters::Counters;
+
+/// A lease that ended is noticed within this time, and a second of lateness is little beside a lease of a minute.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Rows of the inbox wait so long at most. Looking costs one short transaction.
+const INBOX_EVERY: Duration = Duration::from_millis(500);
+/// Readers of the log see an entry so long after its commit.
+const SEQUENCE_EVERY: Duration = Duration::from_millis(200);
+/// What one turn takes at most before others have theirs.
+const INBOX_MAX: usize = 512;
+const SEQUENCE_MAX: usize = 10_000;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub kept: Kept,
+    pub gather: Gather,
+    pub bells: Arc<Bells>,
+    pub counters: Arc<Counters>,
+    pub node: Who,
+}
+
+/// Runs until the engine ends.
+pub(crate) async fn run(parts: Parts) {
+    let mut loops = JoinSet::new();
+    loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
+    if !matches!(parts.kept, Kept::Memory(_)) {
+        loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
+    }
+    if matches!(parts.kept, Kept::Postgres(_)) {
+        loops.spawn(every(SEQUENCE_EVERY, parts, |parts| async move {
+            Ok(parts.kept.sequence(SEQUENCE_MAX).await? >= SEQUENCE_MAX)
+        }));
+    }
+    while loops.join_next().await.is_some() {}
+}
+
+/// Takes a turn, and another at once while there is more to do.
+async fn every<F>(interval: Duration, parts: Parts, turn: impl Fn(Parts) -> F)
+where
+    F: Future<Output = Result<bool, Error>> + Send + 'static,
+{
+    loop {
+        // In a task of its own, so that a panic ends the turn and not the loop.
+        let mut taken = JoinSet::new();
+        taken.spawn(turn(parts.clone()));
+        let more = match taken.join_next().await {
+            Some(Ok(Ok(more))) => more,
+            Some(Ok(Err(error))) => {
+                parts.counters.failed_turn(&error.to_string());
+                false
+            }
+            Some(Err(panic)) => {
+                parts.counters.failed_turn(&panic.to_string());
+                false
+            }
+            None => false,
+        };
+        if !more {
+            pause(interval).await;
+        }
+    }
+}
+
+async fn inbox(parts: &Parts) -> Result<bool, Error> {
+    let mut draw = Draw::new(chance());
+    let turn = parts.kept.take_in(INBOX_MAX, &mut draw).await?;
+    parts.counters.inbox(turn.taken, turn.refused);
+    if turn.taken > 0 {
+        parts.bells.ring_all();
+    }
+    Ok(turn.taken + turn.refused >= INBOX_MAX)
+}

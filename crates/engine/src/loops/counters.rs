@@ -1,0 +1,113 @@
+//! What the engine has done and met: every failure it knows has a number here.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($name: AtomicU64,)*
+            last_failure: Mutex<Option<String>>,
+        }
+
+        impl Counters {
+            $($(#[$doc])* pub fn $name(&self) -> u64 {
+                self.$name.load(Ordering::Relaxed)
+            })*
+
+            /// All of them by name.
+            pub fn all(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name()),)*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Leases that were given to workers of this process.
+    leased,
+    /// Executions of this process that committed.
+    committed,
+    /// Executions that failed and may be tried again.
+    failed,
+    /// Executions that failed for good.
+    failed_for_good,
+    /// Handlers that panicked.
+    panicked,
+    /// Leases that a worker gave back without an attempt.
+    released,
+    /// Leases that were lost while a handler ran: its result was thrown away.
+    lost,
+    /// Writes under a lease that was not held any more, refused by the database's own word.
+    stale_writes,
+    /// Leases, windows and unfinished commits that a sweep ended.
+    swept,
+    /// Rows of the inbox that became items.
+    inbox_taken,
+    /// Rows of the inbox that stay there with the reason.
+    inbox_refused,
+    /// Turns of a loop that failed; the next came at its time.
+    failed_turns,
+    /// Acquires that the database did not answer.
+    failed_acquires,
+}
+
+impl Counters {
+    /// The last failure in words.
+    pub fn last_failure(&self) -> Option<String> {
+        self.last_failure.lock().expect("nobody panics while holding it").clone()
+    }
+
+    pub(crate) fn failed_turn(&self, why: &str) {
+        self.failed_turns.fetch_add(1, Ordering::Relaxed);
+        self.tell(why);
+    }
+
+    pub(crate) fn failed_acquire(&self, why: &str) {
+        self.failed_acquires.fetch_add(1, Ordering::Relaxed);
+        self.tell(why);
+    }
+
+    fn tell(&self, why: &str) {
+        *self.last_failure.lock().expect("nobody panics while holding it") = Some(why.to_string());
+    }
+
+    pub(crate) fn inbox(&self, taken: usize, refused: usize) {
+        self.inbox_taken.fetch_add(taken as u64, Ordering::Relaxed);
+        self.inbox_refused.fetch_add(refused as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leases(&self, count: usize) {
+        self.leased.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_committed(&self) {
+        self.committed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_failed(&self, permanent: bool) {
+        let counter = if permanent { &self.failed_for_good } else { &self.failed };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_panicked(&self) {
+        self.panicked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_released(&self) {
+        self.released.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_stale_write(&self) {
+        self.stale_writes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_swept(&self) {
+        self.swept.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,378 @@
+//! The handle that a program holds: open a database, create work, read it, wait for it, run workers.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure_core::actor::{Actor, Role};
+use tenure_core::answer::Answer;
+use tenure_core::body::Body;
+use tenure_core::entry::Sealed;
+use tenure_core::id::ItemId;
+use tenure_core::item::{Item, SharedItem};
+use tenure_core::lifecycle::shipped;
+use tenure_core::lifecycle::tables::Tables;
+use tenure_core::request::{Cancel, Command, Create, Effects, Request};
+use tenure_core::time::Time;
+use tenure_core::word::{Key, Store, Who};
+use tenure_databases::batch::Reply;
+use tenure_databases::gather::Gather;
+use tenure_databases::url::Url;
+use tenure_databases::{Head, Query, Whole};
+
+use crate::background::Background;
+use crate::bell::Bells;
+use crate::error::{Error, OpenError};
+use crate::kept::{Kept, chance};
+use crate::loops::{self, Counters};
+use crate::worker::WorkerBuilder;
+
+/// A database that is open, and the engine on it. Clones are the same engine; it ends with the last of them.
+#[derive(Clone, Debug)]
+pub struct Tenure {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    // Dropped first: its tasks hold the rest.
+    pub background: Background,
+    pub kept: Kept,
+    pub gather: Gather,
+    pub bells: Arc<Bells>,
+    pub counters: Arc<Counters>,
+    pub store: Store,
+    pub api: Actor,
+    /// Names this process, and no other before or after it.
+    pub incarnation: Who,
+}
+
+/// How an engine is opened.
+#[derive(Debug)]
+pub struct Builder {
+    url: String,
+    store: String,
+    name: String,
+    tables: Tables,
+    loops: bool,
+}
+
+impl Builder {
+    /// The namespace that everything here is about. Nothing crosses it.
+    pub fn store(mut self, store: impl Into<String>) -> Builder {
+        self.store = store.into();
+        self
+    }
+
+    /// Who creates and cancels, as the log shows it.
+    pub fn name(mut self, name: impl Into<String>) -> Builder {
+        self.name = name.into();
+        self
+    }
+
+    /// Lifecycles to put in force, beside those that are there.
+    pub fn lifecycles(mut self, tables: Tables) -> Builder {
+        self.tables = tables;
+        self
+    }
+
+    /// Leave sweeping, the inbox and the like to other processes.
+    pub fn without_loops(mut self) -> Builder {
+        self.loops = false;
+        self
+    }
+
+    pub async fn open(self) -> Result<Tenure, OpenError> {
+        let url: Url = self.url.parse()?;
+        let store: Store = self.store.parse()?;
+        let api = Actor::new(Role::Api, self.name.parse()?);
+        let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
+        let background = Background::start()?;
+        let tables = self.tables;
+        let opened = background.run(async move {
+            let kept = Kept::open(&url, tables).await?;
+            let gather = kept.gather();
+            Ok::<_, OpenError>((kept, gather))
+        });
+        let (kept, gather) = opened.await?;
+        let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
+        if self.loops {
+            let parts = loops::Parts {
+                kept: kept.clone(),
+                gather: gather.clone(),
+                bells: bells.clone(),
+                counters: counters.clone(),
+                node: incarnation.clone(),
+            };
+            background.spawn(loops::run(parts));
+        }
+        let inner = Inner { background, kept, gather, bells, counters, store, api, incarnation };
+        Ok(Tenure { inner: Arc::new(inner) })
+    }
+}
+
+/// Work to be created.
+#[derive(Clone, Debug)]
+pub struct New {
+    kind: String,
+    payload: Result<Body, String>,
+    idempotency_key: Option<String>,
+    key: Option<String>,
+    priority: Option<i8>,
+    run_at: Option<Time>,
+    attempts: Option<u32>,
+}
+
+impl New {
+    pub fn of(kind: impl Into<String>, payload: &impl Serialize) -> New {
+        let payload = serde_json::to_vec(payload).map_err(|why| why.to_string());
+        let payload =
+            payload.and_then(|bytes| Body::json(bytes).map_err(|problem| problem.detail.to_string()));
+        let kind = kind.into();
+        New { kind, payload, idempotency_key: None, key: None, priority: None, run_at: None, attempts: None }
+    }
+
+    pub fn job(payload: &impl Serialize) -> New {
+        New::of("job", payload)
+    }
+
+    /// Repeated with the same key, it is the same item.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> New {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// What it is about: some kinds run one of a key at a time.
+    pub fn key(mut self, key: impl Into<String>) -> New {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// A head start of a minute for each step.
+    pub fn priority(mut self, priority: i8) -> New {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Not before this time.
+    pub fn run_at(mut self, time: Time) -> New {
+        self.run_at = Some(time);
+        self
+    }
+
+    pub fn max_attempts(mut self, attempts: u32) -> New {
+        self.attempts = Some(attempts);
+        self
+    }
+
+    pub(crate) fn into_create(self) -> Result<Create, Error> {
+        let key = |text: Option<String>| text.map(|text| text.parse::<Key>()).transpose();
+        let mut create = Create::new(self.kind.parse()?, self.payload.map_err(Error::Json)?);
+        create.name = key(self.idempotency_key)?;
+        create.key = key(self.key)?;
+        create.priority = self.priority;
+        create.run_at = self.run_at;
+        create.attempts = self.attempts;
+        Ok(create)
+    }
+}
+
+impl Tenure {
+    /// Opens `sqlite:FILE`, `postgres://…` or `memory:` with the lifecycles that ship, and starts the engine on it.
+    pub async fn open(url: impl Into<String>) -> Result<Tenure, OpenError> {
+        Tenure::builder(url).open().await
+    }
+
+    pub fn builder(url: impl Into<String>) -> Builder {
+        Builder {
+            url: url.into(),
+            store: "default".to_string(),
+            name: "program".to_string(),
+            tables: shipped::tables(),
+            loops: true,
+        }
+    }
+
+    /// Creates an item. It is durable when this answers.
+    pub async fn create(&self, new: New) -> Result<SharedItem, Error> {
+        created(self.ask(Command::Create(new.into_create()?)).await?.answer)
+    }
+
+    /// Creates many, each with its own outcome.
+    pub async fn create_all(&self, news: impl IntoIterator<Item = New>) -> Vec<Result<SharedItem, Error>> {
+        let commands: Vec<Result<Create, Error>> = news.into_iter().map(New::into_create).collect();
+        let good = commands.iter().filter_map(|command| command.as_ref().ok());
+        let requests: Vec<Request> =
+            good.map(|create| self.request(Command::Create(create.clone()))).collect();
+        let mut replies = self.ask_all(requests).await.into_iter();
+        let outcome = |command: Result<Create, Error>| {
+            command?;
+            created(replies.next().expect("every request has its reply")?.answer)
+        };
+        commands.into_iter().map(outcome).collect()
+    }
+
+    pub async fn cancel(&self, item: ItemId, reason: impl Into<String>) -> Result<SharedItem, Error> {
+        let (reason, offers) = (Some(reason.into()), Effects::default());
+        let cancel = Cancel { item, reason, expected_version: None, offers };
+        match self.ask(Command::Cancel(cancel)).await?.answer {
+            Answer::Done(item) | Answer::Same(item) => Ok(item),
+            no => Err(Error::Refused(Box::new(no))),
+        }
+    }
+
+    pub async fn item(&self, id: ItemId) -> Result<Item, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let found = self.beside(async move { kept.item(&store, id).await }).await?;
+        found.ok_or(Error::NotFound(id))
+    }
+
+    /// An item with its payload, output, executions, records and messages.
+    pub async fn whole(&self, id: ItemId) -> Result<Whole, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let found = self.beside(async move { kept.whole(&store, id).await }).await?;
+        found.ok_or(Error::NotFound(id))
+    }
+
+    pub async fn list(&self, query: Query) -> Result<Vec<Item>, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let query = Query { store: Some(store), ..query };
+        self.beside(async move { kept.list(&query).await }).await
+    }
+
+    /// An item's entries, oldest first.
+    pub async fn history(&self, id: ItemId) -> Result<Vec<Sealed>, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        self.beside(async move { kept.history(&store, id).await }).await
+    }
+
+    /// The log after a position, oldest first, with the position of each entry. What was read once never changes.
+    pub async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
+        let kept = self.inner.kept.clone();
+        let read = async move {
+            kept.sequence(usize::MAX).await?;
+            kept.log(after, limit).await
+        };
+        self.beside(read).await
+    }
+
+    /// Where the log ends. Kept elsewhere it proves later that nothing before it was changed.
+    pub async fn head(&self) -> Result<Head, Error> {
+        let kept = self.inner.kept.clone();
+        let read = async move {
+            kept.sequence(usize::MAX).await?;
+            kept.head().await
+        };
+        self.beside(read).await
+    }
+
+    /// The lifecycles in force.
+    pub fn lifecycles(&self) -> Arc<Tables> {
+        self.inner.kept.tables()
+    }
+
+    /// Puts a lifecycle in force, or a new version of one, from its Markdown. Items keep the version they were created under.
+    pub async fn add_lifecycle(&self, source: impl Into<String>) -> Result<(), Error> {
+        let (kept, source) = (self.inner.kept.clone(), source.into());
+        self.beside(async move { kept.add_table(&source).await }).await
+    }
+
+    /// Waits until an item has come to rest: it succeeded, failed or was stopped.
+    pub async fn wait(&self, id: ItemId, patience: Duration) -> Result<Whole, Error> {
+        let resting = self.inner.bells.wait_for(id);
+        let looked = async {
+            let mut pause = WAIT_MIN;
+            loop {
+                // Told of it between the look and the wait, it would be waited for in vain.
+                let mut told = std::pin::pin!(resting.notify.notified());
+                told.as_mut().enable();
+                let item = self.item(id).await?;
+                if item.phase().is_ended() {
+                    return self.whole(id).await;
+                }
+                // Another process may end it: nobody rings for that.
+                let _ = tokio::time::timeout(pause, told).await;
+                pause = (pause * 2).min(WAIT_MAX);
+            }
+        };
+        tokio::time::timeout(patience, looked).await.unwrap_or(Err(Error::StillOpen(id)))
+    }
+
+    /// A worker of this name. It works once it is started.
+    pub fn worker(&self, name: impl Into<String>) -> WorkerBuilder {
+        WorkerBuilder::new(self.clone(), name.into())
+    }
+
+    /// What the engine has done and met so far.
+    pub fn counters(&self) -> &Counters {
+        &self.inner.counters
+    }
+
+    fn request(&self, command: Command) -> Request {
+        Request { store: self.inner.store.clone(), actor: self.inner.api.clone(), command }
+    }
+
+    async fn ask(&self, command: Command) -> Result<Reply, Error> {
+        let request = self.request(command);
+        let reply = self.inner.gather.ask(request.clone()).await?;
+        self.inner.ring(&request, &reply);
+        Ok(reply)
+    }
+
+    async fn ask_all(&self, requests: Vec<Request>) -> Vec<Result<Reply, tenure_databases::Error>> {
+        let replies = self.inner.gather.ask_all(requests.clone()).await;
+        for (request, reply) in requests.iter().zip(&replies) {
+            if let Ok(reply) = reply {
+                self.inner.ring(request, reply);
+            }
+        }
+        replies
+    }
+
+    /// Reads in the engine's own threads, so that a connection belongs to the engine and not to whoever asks.
+    async fn beside<T: Send + 'static>(
+        &self,
+        read: impl Future<Output = Result<T, tenure_databases::Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        Ok(self.inner.background.run(read).await?)
+    }
+}
+
+/// How soon a waiter looks again by itself, and how late at most.
+const WAIT_MIN: Duration = Duration::from_millis(20);
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+impl Inner {
+    /// Tells whoever waits in this process what an answer means to them.
+    pub fn ring(&self, request: &Request, reply: &Reply) {
+        if !reply.fresh {
+            return;
+        }
+        match (&request.command, &reply.answer) {
+            (Command::Create(create), _) => self.bells.ring(&create.kind),
+            (Command::Commit(commit), Answer::Ran(execution)) => {
+                self.bells.rests(execution.id.item);
+                if !commit.effects.is_empty() {
+                    self.bells.ring_all();
+                }
+            }
+            (Command::Fail(_) | Command::Finish(_) | Command::Release(_), Answer::Ran(execution)) => {
+                self.bells.rests(execution.id.item);
+                self.bells.ring_all();
+            }
+            (_, Answer::Done(item)) => {
+                self.bells.rests(item.id);
+                self.bells.ring_all();
+            }
+            _ => {}
+        }
+    }
+}
+
+fn created(answer: Answer) -> Result<SharedItem, Error> {
+    match answer {
+        Answer::Created(item) | Answer::Coalesced(item) => Ok(item),
+        no => Err(Error::Refused(Box::new(no))),
+    }
+}

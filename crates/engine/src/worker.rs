@@ -1,0 +1,146 @@
+//! Workers in process: they lease what is ready, run its handler, and commit what comes out, each once.
+//!
+//! ```text
+//!            ┌ acquire: one call for many ─▶ handlers, so many at once, on the program's own runtime
+//! runner ────┤                                   │ outcome
+//!            └ outcomes, many in one batch ◀─────┘        ─▶ commit · fail · release ─▶ after commit
+//! pulse      renews what is held at a third of its lease; gives up what can not be renewed in time
+//! ```
+//!
+//! The runner and the pulse run on the engine's threads: a handler that blocks keeps neither from running.
+
+mod caught;
+mod handler;
+mod held;
+mod outcome;
+mod pulse;
+mod runner;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::actor::{Actor, Role};
+use tenure_core::word::{Kind, Who};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use crate::tenure::Tenure;
+use runner::Runner;
+
+pub use handler::{Handler, Job};
+pub use outcome::{Done, Failure};
+
+/// Handlers that run at the same time, unless a worker says otherwise.
+const CONCURRENCY: usize = 64;
+/// How long a handler may go on after its worker was told to stop.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A worker before it is started.
+pub struct WorkerBuilder {
+    tenure: Tenure,
+    name: String,
+    handlers: Vec<(String, Arc<dyn Handler>)>,
+    concurrency: usize,
+    lease: Option<Duration>,
+    grace: Duration,
+}
+
+impl std::fmt::Debug for WorkerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl WorkerBuilder {
+    pub(crate) fn new(tenure: Tenure, name: String) -> WorkerBuilder {
+        let handlers = Vec::new();
+        WorkerBuilder { tenure, name, handlers, concurrency: CONCURRENCY, lease: None, grace: GRACE }
+    }
+
+    /// What is done with items of a kind. Kinds that are named first are looked at first, in turns.
+    pub fn handle(mut self, kind: impl Into<String>, handler: impl Handler) -> WorkerBuilder {
+        self.handlers.push((kind.into(), Arc::new(handler)));
+        self
+    }
+
+    /// How many handlers run at the same time.
+    pub fn concurrency(mut self, handlers: usize) -> WorkerBuilder {
+        self.concurrency = handlers.max(1);
+        self
+    }
+
+    /// How long a lease lasts without a heartbeat. Otherwise the lifecycle says so.
+    pub fn lease(mut self, lease: Duration) -> WorkerBuilder {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// How long handlers may go on once the worker drains.
+    pub fn grace(mut self, grace: Duration) -> WorkerBuilder {
+        self.grace = grace;
+        self
+    }
+
+    /// Starts it. Handlers run on the runtime of whoever calls this; without one, on the engine's threads.
+    pub fn start(self) -> Result<Worker, Error> {
+        let inner = self.tenure.inner.clone();
+        let mut handlers = HashMap::new();
+        let mut kinds: Vec<Kind> = Vec::new();
+        for (kind, handler) in self.handlers {
+            let kind: Kind = kind.parse()?;
+            kinds.push(kind.clone());
+            handlers.insert(kind, handler);
+        }
+        let actor = Actor {
+            incarnation: Some(inner.incarnation.clone()),
+            ..Actor::new(Role::Worker, self.name.parse::<Who>()?)
+        };
+        let stop = CancellationToken::new();
+        let (ended, end) = oneshot::channel();
+        let runner = Runner {
+            handlers,
+            kinds,
+            actor,
+            concurrency: self.concurrency,
+            lease: self.lease,
+            grace: self.grace,
+            stop: stop.clone(),
+            outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
+            parts: runner::Parts::of(&inner),
+        };
+        inner.background.spawn(async move {
+            runner.run().await;
+            let _ = ended.send(());
+        });
+        Ok(Worker { stop, end: Some(end), _tenure: self.tenure })
+    }
+}
+
+/// A worker that works. Dropped, it is told to drain and nobody waits for it.
+#[derive(Debug)]
+pub struct Worker {
+    stop: CancellationToken,
+    end: Option<oneshot::Receiver<()>>,
+    /// The engine lives as long as its workers.
+    _tenure: Tenure,
+}
+
+impl Worker {
+    /// Takes no more leases, lets handlers finish for as long as the grace lasts, gives back what is left, and ends. It costs
+    /// no item an attempt.
+    pub async fn drain(mut self) {
+        self.stop.cancel();
+        if let Some(end) = self.end.take() {
+            let _ = end.await;
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

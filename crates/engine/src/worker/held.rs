@@ -1,0 +1,119 @@
+//! What this worker holds now. Whoever takes a lease out of here is the one who ends it: the handler that came to its end, the
+//! pulse that lost it, or the drain.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tenure_core::id::ExecutionId;
+use tenure_core::word::Store;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Of every lease a tenth is left unused: by then the handler has been told, whatever the database says later.
+const MARGIN: u32 = 10;
+
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub store: Store,
+    pub length: Duration,
+    /// When the request was sent that its present end counts from.
+    pub asked: Instant,
+    pub token: CancellationToken,
+    /// None before its handler has begun.
+    pub handler: Option<AbortHandle>,
+    /// Set when somebody asked for the item to be cancelled: its handler has this long to stop by itself.
+    pub stop_by: Option<Instant>,
+}
+
+impl Lease {
+    /// From then on somebody else may hold it.
+    pub fn deadline(&self) -> Instant {
+        self.asked + self.length - self.length / MARGIN
+    }
+
+    pub fn renew_at(&self) -> Instant {
+        self.asked + self.length / 3
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    leases: Mutex<HashMap<ExecutionId, Lease>>,
+    /// Something was taken out or put in.
+    changed: Notify,
+}
+
+impl Held {
+    fn leases(&self) -> MutexGuard<'_, HashMap<ExecutionId, Lease>> {
+        self.0.leases.lock().expect("nobody panics while holding it")
+    }
+
+    pub fn put(&self, leases: impl IntoIterator<Item = (ExecutionId, Lease)>) {
+        self.leases().extend(leases);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Some: it is the caller's to end.
+    pub fn take(&self, execution: ExecutionId) -> Option<Lease> {
+        let taken = self.leases().remove(&execution);
+        if taken.is_some() {
+            self.0.changed.notify_waiters();
+        }
+        taken
+    }
+
+    pub fn with<T>(&self, execution: ExecutionId, work: impl FnOnce(&mut Lease) -> T) -> Option<T> {
+        self.leases().get_mut(&execution).map(work)
+    }
+
+    pub fn all(&self) -> Vec<ExecutionId> {
+        self.leases().keys().copied().collect()
+    }
+
+    /// Those that something is to be done about, and when to look again.
+    pub fn look(&self, now: Instant) -> Look {
+        let mut look = Look::default();
+        for (execution, lease) in self.leases().iter() {
+            let stopped = lease.stop_by.is_some_and(|stop_by| stop_by <= now);
+            let next = if lease.deadline() <= now {
+                look.lost.push(*execution);
+                continue;
+            } else if stopped {
+                look.stopped.push(*execution);
+                continue;
+            } else if lease.renew_at() <= now {
+                look.renew.push((*execution, lease.store.clone()));
+                // An answer that does not come is asked for again soon.
+                lease.deadline().min(now + lease.length / 6)
+            } else {
+                lease.renew_at()
+            };
+            let next = lease.stop_by.map_or(next, |stop_by| next.min(stop_by));
+            look.next = Some(look.next.map_or(next, |before| before.min(next)));
+        }
+        look
+    }
+
+    pub fn len(&self) -> usize {
+        self.leases().len()
+    }
+
+    pub fn changed(&self) -> &Notify {
+        &self.0.changed
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// Their time has run out.
+    pub lost: Vec<ExecutionId>,
+    /// They were cancelled and did not stop by themselves.
+    pub stopped: Vec<ExecutionId>,
+    pub renew: Vec<(ExecutionId, Store)>,
+    pub next: Option<Instant>,
+}

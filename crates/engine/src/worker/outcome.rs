@@ -1,0 +1,120 @@
+//! What a handler gives: done, with what is to be committed; or failed, and how.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure_core::body::Body;
+use tenure_core::request::{Effects, NewMessage, NewRecord};
+
+use crate::tenure::New;
+
+pub(super) type After = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// The work is prepared. All of this becomes real with the commit, once, or not at all.
+#[derive(Default)]
+pub struct Done {
+    pub(super) output: Option<Body>,
+    pub(super) effects: Effects,
+    pub(super) after: Option<After>,
+}
+
+impl fmt::Debug for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Done").field("output", &self.output).field("effects", &self.effects).finish()
+    }
+}
+
+impl Done {
+    /// With an output.
+    pub fn with(output: &impl Serialize) -> Result<Done, Failure> {
+        Ok(Done { output: Some(body(output)?), ..Done::default() })
+    }
+
+    /// A child: created with the commit.
+    pub fn create(mut self, new: New) -> Result<Done, Failure> {
+        let create = new.into_create().map_err(|error| Failure::permanent(error.to_string()))?;
+        self.effects.creates.push(create);
+        Ok(self)
+    }
+
+    /// A record of the item: append-only, its id follows from label and name.
+    pub fn record(mut self, label: &str, name: &str, value: &impl Serialize) -> Result<Done, Failure> {
+        self.effects.records.push(record(label, name, value)?);
+        Ok(self)
+    }
+
+    /// A message: delivered after the commit, at least once, with a key that stays the same.
+    pub fn message(mut self, label: &str, value: &impl Serialize) -> Result<Done, Failure> {
+        let label = label.parse().map_err(|why| Failure::permanent(format!("{why}")))?;
+        self.effects.messages.push(NewMessage { label, body: body(value)? });
+        Ok(self)
+    }
+
+    /// Done after the commit, in this process, at most once: if it dies in between, never. What must happen is a message.
+    pub fn after<F>(mut self, after: impl FnOnce() -> F + Send + 'static) -> Done
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.after = Some(Box::new(move || Box::pin(after())));
+        self
+    }
+}
+
+pub(super) fn body(value: &impl Serialize) -> Result<Body, Failure> {
+    let bytes = serde_json::to_vec(value).map_err(|why| Failure::permanent(why.to_string()))?;
+    Body::json(bytes).map_err(|problem| Failure::permanent(problem.detail.to_string()))
+}
+
+pub(super) fn record(label: &str, name: &str, value: &impl Serialize) -> Result<NewRecord, Failure> {
+    let word = |why: tenure_core::word::NotAWord| Failure::permanent(why.to_string());
+    Ok(NewRecord {
+        label: label.parse().map_err(word)?,
+        name: name.parse().map_err(word)?,
+        body: body(value)?,
+    })
+}
+
+/// The work is not done. Any error is one that may be tried again; what is permanent or not yet due says so.
+#[derive(Debug)]
+pub struct Failure {
+    pub(super) reason: String,
+    pub(super) how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum How {
+    Retry(Option<Duration>),
+    Permanent,
+    Snooze(Duration),
+}
+
+impl Failure {
+    /// To be tried again, after the lifecycle's backoff.
+    pub fn retry(reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), how: How::Retry(None) }
+    }
+
+    /// To be tried again, not before this long.
+    pub fn retry_after(delay: Duration, reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), how: How::Retry(Some(delay)) }
+    }
+
+    /// Trying again is useless.
+    pub fn permanent(reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), how: How::Permanent }
+    }
+
+    /// Not yet: given back for a while. It costs no attempt.
+    pub fn snooze(delay: Duration, reason: impl Into<String>) -> Failure {
+        Failure { reason: reason.into(), how: How::Snooze(delay) }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::retry(error.to_string())
+    }
+}

@@ -1,0 +1,465 @@
+//! The runner: one task that leases, hands out, and settles what comes back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tenure_core::actor::Actor;
+use tenure_core::answer::{Answer, Granted};
+use tenure_core::id::ExecutionId;
+use tenure_core::request::{
+    Acquire, Command, Commit, Effects, Fail, REASON_BYTES_MAX, Release, Request, Terms,
+};
+use tenure_core::word::{Kind, Store};
+use tenure_databases::batch::Reply;
+use tenure_databases::gather::Gather;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::caught::caught;
+use super::handler::{Handler, Job};
+use super::held::{Held, Lease};
+use super::outcome::{After, Done, Failure, How};
+use super::pulse;
+use crate::bell::Bells;
+use crate::loops::Counters;
+use crate::tenure::Inner;
+use crate::time::{now, pause};
+
+/// Leases that one call asks for at most.
+const ACQUIRE_MAX: usize = 500;
+/// Leases that wait for a handler at most; so many are done in a few milliseconds where it pays to have them.
+const AHEAD_MAX: usize = 2_000;
+/// Work is fetched ahead for so long. More would only be kept from other workers.
+const AHEAD: f64 = 0.04;
+/// A worker that found nothing looks again by itself, sooner at first.
+const POLL_MIN: Duration = Duration::from_millis(50);
+const POLL_MAX: Duration = Duration::from_secs(1);
+/// The database is away.
+const AWAY: Duration = Duration::from_millis(200);
+/// Outcomes that are settled in one call.
+const SETTLE_MAX: usize = 500;
+
+/// What everything of a worker asks with.
+#[derive(Clone, Debug)]
+pub(super) struct Asker {
+    pub gather: Gather,
+    pub actor: Actor,
+    pub counters: Arc<Counters>,
+}
+
+pub(super) struct Parts {
+    gather: Gather,
+    bells: Arc<Bells>,
+    counters: Arc<Counters>,
+    store: Store,
+}
+
+impl Parts {
+    pub fn of(inner: &Inner) -> Parts {
+        Parts {
+            gather: inner.gather.clone(),
+            bells: inner.bells.clone(),
+            counters: inner.counters.clone(),
+            store: inner.store.clone(),
+        }
+    }
+}
+
+pub(super) struct Runner {
+    pub handlers: HashMap<Kind, Arc<dyn Handler>>,
+    pub kinds: Vec<Kind>,
+    pub actor: Actor,
+    pub concurrency: usize,
+    pub lease: Option<Duration>,
+    pub grace: Duration,
+    pub stop: CancellationToken,
+    pub outside: Handle,
+    pub parts: Parts,
+}
+
+/// What a handler came to.
+struct Ended {
+    execution: ExecutionId,
+    store: Store,
+    result: Result<Result<Done, Failure>, String>,
+}
+
+impl Runner {
+    pub async fn run(self) {
+        let asker = Asker {
+            gather: self.parts.gather.clone(),
+            actor: self.actor.clone(),
+            counters: self.parts.counters.clone(),
+        };
+        let held = Held::default();
+        let (ended, results) = mpsc::unbounded_channel();
+        let free = Arc::new(Notify::new());
+        let mut beside = JoinSet::new();
+        let stopped = {
+            let (held, ended, store) = (held.clone(), ended.clone(), self.parts.store.clone());
+            move |execution: ExecutionId| {
+                // It was told and did not stop: it is stopped, and given back as what it is, cancelled.
+                let handler = held.with(execution, |lease| {
+                    lease.stop_by = None;
+                    lease.handler.take()
+                });
+                if let Some(Some(handler)) = handler {
+                    handler.abort();
+                    let result = Ok(Err(Failure::snooze(Duration::ZERO, "cancelled")));
+                    let _ = ended.send(Ended { execution, store: store.clone(), result });
+                }
+            }
+        };
+        beside.spawn(pulse::run(held.clone(), asker.clone(), self.lease, stopped));
+        let settler = Settler {
+            asker: asker.clone(),
+            bells: self.parts.bells.clone(),
+            held: held.clone(),
+            free: free.clone(),
+            outside: self.outside.clone(),
+        };
+        beside.spawn(settler.run(results));
+        self.lease_until_stopped(&asker, &held, &ended, &free).await;
+        self.wind_up(&asker, &held, &ended).await;
+        beside.shutdown().await;
+    }
+
+    async fn lease_until_stopped(
+        &self,
+        asker: &Asker,
+        held: &Held,
+        ended: &mpsc::UnboundedSender<Ended>,
+        free: &Notify,
+    ) {
+        let mut bells: Vec<_> = self.kinds.iter().map(|kind| self.parts.bells.listen(kind)).collect();
+        let slots = Arc::new(Semaphore::new(self.concurrency));
+        let mut ahead = Ahead::new();
+        let mut turn = 0;
+        let mut poll = POLL_MIN;
+        while !self.stop.is_cancelled() && !self.kinds.is_empty() {
+            let mut freed = std::pin::pin!(free.notified());
+            freed.as_mut().enable();
+            let most = self.concurrency + ahead.count(&self.parts.counters);
+            let room = most.saturating_sub(held.len());
+            // Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
+            if room == 0 || (room < most / 4 && held.len() > self.concurrency) {
+                tokio::select! {
+                    () = self.stop.cancelled() => {}
+                    () = freed => {}
+                }
+                continue;
+            }
+            bells.iter_mut().for_each(|bell| bell.mark_unchanged());
+            let asked = now();
+            match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
+                Ok(leases) if !leases.is_empty() => {
+                    self.parts.counters.leases(leases.len());
+                    self.hand_out(asker, held, ended, &slots, leases, asked);
+                    poll = POLL_MIN;
+                    continue;
+                }
+                Ok(_) => turn += 1,
+                Err(why) => {
+                    self.parts.counters.failed_acquire(&why);
+                    tokio::select! {
+                        () = self.stop.cancelled() => {}
+                        () = pause(AWAY) => {}
+                    }
+                    continue;
+                }
+            }
+            let rung = any(&mut bells);
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = rung => poll = POLL_MIN,
+                () = pause(poll) => poll = (poll * 2).min(POLL_MAX),
+            }
+        }
+    }
+
+    /// The kinds take turns at being the first that is looked at.
+    async fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> Result<Vec<Granted>, String> {
+        let mut kinds = self.kinds.clone();
+        kinds.rotate_left(turn % self.kinds.len());
+        let terms = Terms { lease: self.lease, start: true, ..Terms::default() };
+        let command = Command::Acquire(Acquire { kinds, max, terms });
+        let request = Request { store: self.parts.store.clone(), actor: self.actor.clone(), command };
+        match asker.gather.ask(request).await {
+            Ok(Reply { answer: Answer::Leased(leases), .. }) => Ok(leases),
+            Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn hand_out(
+        &self,
+        asker: &Asker,
+        held: &Held,
+        ended: &mpsc::UnboundedSender<Ended>,
+        slots: &Arc<Semaphore>,
+        leases: Vec<Granted>,
+        asked: Instant,
+    ) {
+        let lease_of = |granted: &Granted| Lease {
+            store: granted.item.store.clone(),
+            length: self.lease.unwrap_or(granted.item.table.settings.lease),
+            asked,
+            token: CancellationToken::new(),
+            handler: None,
+            stop_by: None,
+        };
+        held.put(leases.iter().map(|granted| (granted.execution, lease_of(granted))));
+        for granted in leases {
+            let execution = granted.execution;
+            let Some(handler) = self.handlers.get(&granted.item.table.kind).cloned() else { continue };
+            let Some(token) = held.with(execution, |lease| lease.token.clone()) else { continue };
+            let (held, ended, slots) = (held.clone(), ended.clone(), slots.clone());
+            let store = granted.item.store.clone();
+            let (item, payload) = (granted.item, granted.payload);
+            let job = Job { item, execution, payload, token, asker: asker.clone() };
+            let work = {
+                let held = held.clone();
+                async move {
+                    let slot = slots.acquire_owned().await;
+                    // It may have waited too long for a slot.
+                    let is_held = held.with(execution, |lease| !pulse::is_over(lease.deadline()));
+                    if is_held != Some(true) {
+                        return;
+                    }
+                    let result = caught(async { handler.run(job).await }).await;
+                    drop(slot);
+                    let _ = ended.send(Ended { execution, store, result });
+                }
+            };
+            let running = self.outside.spawn(work);
+            held.with(execution, |lease| lease.handler = Some(running.abort_handle()));
+        }
+    }
+
+    /// No new leases; handlers go on for the grace, then are stopped and their items given back.
+    async fn wind_up(&self, asker: &Asker, held: &Held, ended: &mpsc::UnboundedSender<Ended>) {
+        let emptied = async {
+            loop {
+                let mut changed = std::pin::pin!(held.changed().notified());
+                changed.as_mut().enable();
+                if held.len() == 0 {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        if tokio::time::timeout(self.grace, emptied).await.is_ok() {
+            return;
+        }
+        let mut left = Vec::new();
+        for execution in held.all() {
+            if let Some(lease) = held.take(execution) {
+                lease.token.cancel();
+                lease.handler.iter().for_each(|handler| handler.abort());
+                left.push(release(execution, &lease.store, &self.actor, "its worker shut down", None));
+            }
+        }
+        for reply in asker.gather.ask_all(left).await {
+            // What can not be given back now is taken back when its lease ends.
+            if reply.is_ok_and(|reply| reply.fresh) {
+                asker.counters.one_released();
+            }
+        }
+        let _ = ended;
+    }
+}
+
+/// How much is fetched ahead: what is done in a short while, at the rate of the last moments.
+struct Ahead {
+    since: Instant,
+    done: u64,
+    rate: f64,
+}
+
+impl Ahead {
+    fn new() -> Ahead {
+        Ahead { since: now(), done: 0, rate: 0.0 }
+    }
+
+    fn count(&mut self, counters: &Counters) -> usize {
+        let (at, done) = (now(), counters.committed() + counters.failed());
+        let passed = at.duration_since(self.since).as_secs_f64();
+        if passed >= 0.01 {
+            let rate = done.saturating_sub(self.done) as f64 / passed;
+            self.rate = if self.rate == 0.0 { rate } else { self.rate * 0.5 + rate * 0.5 };
+            (self.since, self.done) = (at, done);
+        }
+        ((self.rate * AHEAD) as usize).min(AHEAD_MAX)
+    }
+}
+
+/// Settles what handlers came to: many at once, each with its own answer.
+struct Settler {
+    asker: Asker,
+    bells: Arc<Bells>,
+    held: Held,
+    free: Arc<Notify>,
+    outside: Handle,
+}
+
+impl Settler {
+    async fn run(self, mut results: mpsc::UnboundedReceiver<Ended>) {
+        let shared = Arc::new(self);
+        let mut batches = JoinSet::new();
+        loop {
+            let mut some = Vec::with_capacity(SETTLE_MAX);
+            if results.recv_many(&mut some, SETTLE_MAX).await == 0 {
+                return;
+            }
+            // The next ones are collected while these are written.
+            batches.spawn(shared.clone().settle(some));
+            while batches.try_join_next().is_some() {}
+        }
+    }
+
+    async fn settle(self: Arc<Settler>, mut some: Vec<Ended>) {
+        let mut requests = Vec::with_capacity(some.len());
+        let mut after: HashMap<ExecutionId, After> = HashMap::new();
+        for ended in &mut some {
+            requests.push(self.request(ended, &mut after));
+        }
+        let mut waiting: Vec<(ExecutionId, Request)> =
+            some.iter().map(|ended| ended.execution).zip(requests).collect();
+        while !waiting.is_empty() {
+            let asked: Vec<Request> = waiting.iter().map(|(_, request)| request.clone()).collect();
+            let replies = self.asker.gather.ask_all(asked).await;
+            let mut again = Vec::new();
+            for ((execution, request), reply) in waiting.into_iter().zip(replies) {
+                match reply {
+                    Ok(reply) => {
+                        if let Some(instead) = self.settled(execution, &request, reply, &mut after) {
+                            again.push((execution, instead));
+                        }
+                    }
+                    // The lease's end decides how long that goes on: who has lost it is not held any more.
+                    Err(error) if error.is_retryable() => {
+                        if self.held.with(execution, |_| ()).is_some() {
+                            again.push((execution, request));
+                        }
+                    }
+                    Err(error) => {
+                        let failure = Failure::retry(error.to_string());
+                        again.push((execution, fail(execution, &request.store, &self.asker.actor, failure)));
+                    }
+                }
+            }
+            waiting = again;
+            if !waiting.is_empty() {
+                pause(AWAY).await;
+            }
+        }
+        self.free.notify_waiters();
+    }
+
+    fn request(&self, ended: &mut Ended, after: &mut HashMap<ExecutionId, After>) -> Request {
+        let (execution, store, actor) = (ended.execution, &ended.store, &self.asker.actor);
+        let result = std::mem::replace(&mut ended.result, Ok(Err(Failure::retry(""))));
+        match result {
+            Ok(Ok(done)) => {
+                after.extend(done.after.map(|after| (execution, after)));
+                let commit = Commit {
+                    execution,
+                    output: done.output,
+                    effects: done.effects,
+                    finish: true,
+                    session: None,
+                    attests: Vec::new(),
+                };
+                Request { store: store.clone(), actor: actor.clone(), command: Command::Commit(commit) }
+            }
+            Ok(Err(failure)) => match failure.how {
+                How::Snooze(delay) => release(execution, store, actor, &failure.reason, Some(delay)),
+                How::Retry(_) | How::Permanent => {
+                    self.asker.counters.one_failed(failure.how == How::Permanent);
+                    fail(execution, store, actor, failure)
+                }
+            },
+            Err(panic) => {
+                self.asker.counters.one_panicked();
+                fail(execution, store, actor, Failure::retry(format!("the handler panicked: {panic}")))
+            }
+        }
+    }
+
+    /// Some: this is to be asked instead.
+    fn settled(
+        &self,
+        execution: ExecutionId,
+        request: &Request,
+        reply: Reply,
+        after: &mut HashMap<ExecutionId, After>,
+    ) -> Option<Request> {
+        let counters = &self.asker.counters;
+        match (&request.command, &reply.answer) {
+            (Command::Commit(commit), Answer::Ran(_)) => {
+                counters.one_committed();
+                if !commit.effects.is_empty() {
+                    self.bells.ring_all();
+                }
+                if let Some(after) = after.remove(&execution) {
+                    self.outside.spawn(after());
+                }
+            }
+            (Command::Release(_), Answer::Ran(_)) => {
+                counters.one_released();
+                self.bells.ring_all();
+            }
+            (_, Answer::Ran(_) | Answer::AlreadyCommitted(_)) => {}
+            (_, Answer::LeaseLost(_)) => counters.one_stale_write(),
+            // What it wants to commit can not be: that is the handler's mistake, and the next attempt makes it again.
+            (Command::Commit(_), no) => {
+                let failure = Failure::permanent(format!("the commit was refused: {no:?}"));
+                return Some(fail(execution, &request.store, &self.asker.actor, failure));
+            }
+            // Where the lifecycle knows no such thing the lease's end will do it.
+            _ => {}
+        }
+        self.held.take(execution);
+        self.bells.rests(execution.item);
+        None
+    }
+}
+
+fn fail(execution: ExecutionId, store: &Store, actor: &Actor, failure: Failure) -> Request {
+    let mut reason = failure.reason;
+    if reason.len() > REASON_BYTES_MAX {
+        let cut = (0..=REASON_BYTES_MAX).rev().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
+        reason.truncate(cut);
+    }
+    let (permanent, retry_after) = match failure.how {
+        How::Retry(after) => (false, after),
+        How::Permanent => (true, None),
+        How::Snooze(delay) => (false, Some(delay)),
+    };
+    let fail = Fail { execution, reason, permanent, retry_after, offers: Effects::default() };
+    Request { store: store.clone(), actor: actor.clone(), command: Command::Fail(fail) }
+}
+
+fn release(
+    execution: ExecutionId,
+    store: &Store,
+    actor: &Actor,
+    reason: &str,
+    delay: Option<Duration>,
+) -> Request {
+    let release = Release { execution, reason: Some(reason.to_string()), delay, attests: Vec::new() };
+    Request { store: store.clone(), actor: actor.clone(), command: Command::Release(release) }
+}
+
+/// When the first of the bells rings.
+async fn any(bells: &mut [tokio::sync::watch::Receiver<u64>]) {
+    let mut rung: Vec<_> = bells.iter_mut().map(|bell| Box::pin(bell.changed())).collect();
+    std::future::poll_fn(|context| {
+        let ready = rung.iter_mut().any(|bell| bell.as_mut().poll(context).is_ready());
+        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
