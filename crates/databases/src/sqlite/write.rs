@@ -54,6 +54,7 @@ pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fau
 struct Statements<'a> {
     connection: &'a Connection,
     update: Option<CachedStatement<'a>>,
+    update_exclusive: Option<CachedStatement<'a>>,
     insert: Option<CachedStatement<'a>>,
     execution: Option<CachedStatement<'a>>,
     body: Option<CachedStatement<'a>>,
@@ -67,6 +68,7 @@ impl<'a> Statements<'a> {
         Statements {
             connection,
             update: None,
+            update_exclusive: None,
             insert: None,
             execution: None,
             body: None,
@@ -98,10 +100,10 @@ macro_rules! bind {
     }};
 }
 
+// A new item is held by nobody and has committed nothing: those columns are null.
 const INSERT: &str = "insert into items (id, queue, lifecycle, state, slot, laned, rank, version, fence, run_at, created, \
-    updated, key, exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, \
-    payload, rest) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-    ?21, ?22, ?23, ?24, ?25) on conflict (id) do nothing";
+    updated, key, segment, head, payload_hash, payload, rest) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+    ?13, ?14, ?15, ?16, ?17, ?18) on conflict (id) do nothing";
 
 fn insert(
     parts: &mut Parts<'_>,
@@ -112,14 +114,14 @@ fn insert(
     let queue = queue_of_item(parts, statements, item)?;
     let lifecycle = parts.context.lifecycles.number(&item.table)?;
     let row = ItemRow::of(item, parts.scratch.now);
+    assert!(item.lease.is_none() && item.committed.is_none(), "a new item is held by nobody");
     let segment = parts.scratch.last.next();
     let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
     let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
     bind!(statement;
         id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), is_laned(item), row.rank, row.version,
-        row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), row.exclusive.as_deref(),
-        row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends, row.session.map(id_bytes), row.committed,
-        segment, row.head.0, row.payload.0, inline, &*row.rest,
+        row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), segment, row.head.0, row.payload.0, inline,
+        &*row.rest,
     );
     if statement.raw_execute()? == 0 {
         return Ok(0);
@@ -137,9 +139,20 @@ fn insert(
 
 // `or rollback`, as in the triggers: SQLite then needs no copy of the pages that a row's change touches. A row that is
 // refused ends the transaction, which is what happens to it anyway.
-const UPDATE: &str = "update or rollback items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
-    updated = ?7, exclusive = ?8, owner = ?9, heartbeat = ?10, expires = ?11, window_ends = ?12, session = ?13, \
-    committed = ?14, segment = ?15, head = ?16, rest = ?17 where rowid = ?18 and version = ?19";
+macro_rules! update {
+    ($also:literal) => {
+        concat!(
+            "update or rollback items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
+             updated = ?7, owner = ?8, heartbeat = ?9, expires = ?10, window_ends = ?11, session = ?12, committed = ?13, \
+             segment = ?14, head = ?15, rest = ?16",
+            $also,
+            " where rowid = ?17 and version = ?18"
+        )
+    };
+}
+const UPDATE: &str = update!("");
+/// Of a kind that runs one of a key at a time. For others the index of that is not even looked at.
+const UPDATE_EXCLUSIVE: &str = update!(", exclusive = ?19");
 
 fn update(
     parts: &mut Parts<'_>,
@@ -151,12 +164,18 @@ fn update(
     let Some(known) = known(parts, item.id)? else { return Ok(0) };
     let row = ItemRow::of(item, parts.scratch.now);
     let segment = parts.scratch.last.next();
-    let statement = ready(&mut statements.update, statements.connection, UPDATE)?;
+    let statement = match item.table.is_exclusive() {
+        true => ready(&mut statements.update_exclusive, statements.connection, UPDATE_EXCLUSIVE)?,
+        false => ready(&mut statements.update, statements.connection, UPDATE)?,
+    };
     bind!(statement;
         row.state, slot_number(row.slot), row.rank, row.version, row.fence, row.run_at, row.updated,
-        row.exclusive.as_deref(), row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends,
-        row.session.map(id_bytes), row.committed, segment, row.head.0, &*row.rest, known.rowid, signed(was),
+        row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends, row.session.map(id_bytes), row.committed,
+        segment, row.head.0, &*row.rest, known.rowid, signed(was),
     );
+    if item.table.is_exclusive() {
+        statement.raw_bind_parameter(19, row.exclusive.as_deref())?;
+    }
     if statement.raw_execute()? == 0 {
         return Ok(0);
     }
