@@ -41,7 +41,7 @@ pub async fn a_row_that_is_not_as_it_was_found_is_not_written<H: Harness>(bench:
             heartbeat: before.updated,
             expires: before.updated,
         },
-        Change::Insert { item: before.clone().into(), payload: None },
+        Change::Insert { item: Item { lease: None, ..before.clone() }.into(), payload: None },
     ];
     let mut need = Need::default();
     need.items.insert(id);
