@@ -97,6 +97,11 @@ pub enum Slot {
 }
 
 impl Item {
+    /// Its key, where its kind runs one of a key at a time.
+    pub fn exclusive_key(&self) -> Option<&Key> {
+        self.key.as_ref().filter(|_| self.table.is_exclusive())
+    }
+
     pub fn phase(&self) -> Phase {
         self.table.phase(self.state)
     }

@@ -14,7 +14,6 @@
 mod call;
 mod shield;
 mod size;
-pub(crate) mod wait;
 mod writer;
 
 use std::sync::Arc;
@@ -24,9 +23,9 @@ use tenure_core::request::Request;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::batch::{BATCH_MAX, Reply};
+use crate::wait::block_on;
 use crate::{Database, Error};
 use call::{Call, Inlet, split};
-use wait::block_on;
 use writer::Writer;
 
 pub use size::bytes;

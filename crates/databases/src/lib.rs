@@ -16,6 +16,7 @@ pub mod export;
 pub mod gather;
 mod id_map;
 pub mod memory;
+pub mod outside;
 pub mod postgres;
 pub mod replay;
 pub mod row;
@@ -23,6 +24,7 @@ pub mod segment;
 pub mod sqlite;
 pub mod url;
 pub mod verify;
+pub mod wait;
 
 use std::future::Future;
 use std::sync::Arc;

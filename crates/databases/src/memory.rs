@@ -18,13 +18,11 @@ use tenure_core::word::{Key, Kind, Store};
 use tenure_core::world::{Change, Lane, LaneKey, Named, World};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+pub use crate::outside::Clock;
 use crate::{
     BatchId, Commit, Database, Error, Found, Head, Overdue, PAGE_MAX, Place, Posted, Query, Settled, Tx,
     Whole,
 };
-
-/// Where the time comes from.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 pub struct Memory {
     kept: Arc<Mutex<Kept>>,
@@ -217,7 +215,7 @@ impl Tx for MemoryTx {
             }
         }
         // Within an exclusive key the oldest due item is next, and only while none is held.
-        let is_next = |item: &Item| match item.key.as_ref().filter(|_| item.table.is_exclusive()) {
+        let is_next = |item: &Item| match item.exclusive_key() {
             Some(key) => oldest.get(key) == Some(&(item.created, item.id)) && !self.is_running(item, key),
             None => true,
         };

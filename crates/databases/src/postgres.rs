@@ -45,7 +45,7 @@ use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::word::Store;
 
-use crate::memory::Clock;
+use crate::outside::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
 pub use backup::backup;
 use catalog::{Adding, Catalog};

@@ -41,11 +41,10 @@ use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::memory::Clock;
+use crate::outside::{Clock, now};
 use crate::{BatchId, Commit, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
 use catalog::Lifecycles;
 use fault::Fault;
@@ -124,15 +123,6 @@ impl std::fmt::Debug for Sqlite {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the database's clock is this machine's, and this is where it is read"
-)]
-fn system_clock() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time::default().after(since)
-}
-
 impl Sqlite {
     /// Opens a database, makes it where there is none, and brings an older schema up to date.
     pub fn open(path: &Path, options: Options) -> Result<Sqlite, OpenError> {
@@ -140,7 +130,7 @@ impl Sqlite {
         let connection = open::writer(path, &options)?;
         let shared = Arc::new(Shared {
             path: path.into(),
-            clock: options.clock.clone().unwrap_or_else(|| Arc::new(system_clock)),
+            clock: options.clock.clone().unwrap_or_else(|| Arc::new(now)),
             options,
             lifecycles: RwLock::default(),
         });

@@ -6,8 +6,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
+use tenure_core::request::{Command, Request};
 use tenure_core::word::Kind;
+use tenure_databases::batch::Reply;
 use tokio::sync::{Notify, watch};
 
 #[derive(Debug, Default)]
@@ -21,8 +24,25 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Bells {
+    /// Tells whoever waits in this process what an answer means to them.
+    pub fn heard(&self, request: &Request, reply: &Reply) {
+        match &reply.answer {
+            Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => self.rests(execution.id.item),
+            Answer::Done(item) => self.rests(item.id),
+            _ => {}
+        }
+        match &request.command {
+            _ if !reply.fresh => {}
+            Command::Create(create) => self.ring(&create.kind),
+            // A lease makes nothing ready, and a plain commit nothing that its own worker does not look for anyway.
+            Command::Acquire(_) | Command::Take(_) | Command::Renew(_) => {}
+            Command::Commit(commit) if commit.effects.is_empty() => {}
+            _ => self.ring_all(),
+        }
+    }
+
     /// There may be work of this kind.
-    pub fn ring(&self, kind: &Kind) {
+    fn ring(&self, kind: &Kind) {
         if let Some(bell) = held(&self.kinds).get(kind) {
             bell.send_modify(|count| *count = count.wrapping_add(1));
         }
@@ -40,7 +60,7 @@ impl Bells {
     }
 
     /// An item has come to rest.
-    pub fn rests(&self, item: ItemId) {
+    fn rests(&self, item: ItemId) {
         if let Some(waiting) = held(&self.resting).get(&item) {
             waiting.notify_waiters();
         }

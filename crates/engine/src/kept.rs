@@ -1,20 +1,18 @@
 //! The database behind an engine: one of the three, opened by its URL. Reading goes through here, writing through the
 //! gatherer of batches.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::gather::{Gather, Options, Writers};
 use tenure_databases::memory::Memory;
+use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
@@ -107,16 +105,4 @@ impl Kept {
     pub async fn add_table(&self, source: &str) -> Result<(), Error> {
         on!(self, database => database.add_table(source).await)
     }
-}
-
-/// A database in memory has no clock of its own.
-#[expect(clippy::disallowed_methods, reason = "the clock of a database in memory is this computer's")]
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time::from_micros(0).after(since)
-}
-
-/// A number that no other process draws. The standard library has it for its maps.
-pub(crate) fn chance() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

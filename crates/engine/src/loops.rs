@@ -20,10 +20,11 @@ use tenure_core::draw::Draw;
 use tenure_core::word::Who;
 use tenure_databases::Error;
 use tenure_databases::gather::Gather;
+use tenure_databases::outside::chance;
 use tokio::task::JoinSet;
 
 use crate::bell::Bells;
-use crate::kept::{Kept, chance};
+use crate::kept::Kept;
 use crate::time::pause;
 
 pub use counters::Counters;

@@ -18,13 +18,14 @@ use tenure_core::time::Time;
 use tenure_core::word::{Key, Store, Who};
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
+use tenure_databases::outside::chance;
 use tenure_databases::url::Url;
 use tenure_databases::{Head, Query, Whole};
 
 use crate::background::Background;
 use crate::bell::Bells;
 use crate::error::{Error, OpenError};
-use crate::kept::{Kept, chance};
+use crate::kept::Kept;
 use crate::loops::{self, Counters};
 use crate::worker::WorkerBuilder;
 
@@ -316,7 +317,7 @@ impl Tenure {
     async fn ask(&self, command: Command) -> Result<Reply, Error> {
         let request = self.request(command);
         let reply = self.inner.gather.ask(request.clone()).await?;
-        self.inner.ring(&request, &reply);
+        self.inner.bells.heard(&request, &reply);
         Ok(reply)
     }
 
@@ -324,7 +325,7 @@ impl Tenure {
         let replies = self.inner.gather.ask_all(requests.clone()).await;
         for (request, reply) in requests.iter().zip(&replies) {
             if let Ok(reply) = reply {
-                self.inner.ring(request, reply);
+                self.inner.bells.heard(request, reply);
             }
         }
         replies
@@ -342,33 +343,6 @@ impl Tenure {
 /// How soon a waiter looks again by itself, and how late at most.
 const WAIT_MIN: Duration = Duration::from_millis(20);
 const WAIT_MAX: Duration = Duration::from_secs(1);
-
-impl Inner {
-    /// Tells whoever waits in this process what an answer means to them.
-    pub fn ring(&self, request: &Request, reply: &Reply) {
-        if !reply.fresh {
-            return;
-        }
-        match (&request.command, &reply.answer) {
-            (Command::Create(create), _) => self.bells.ring(&create.kind),
-            (Command::Commit(commit), Answer::Ran(execution)) => {
-                self.bells.rests(execution.id.item);
-                if !commit.effects.is_empty() {
-                    self.bells.ring_all();
-                }
-            }
-            (Command::Fail(_) | Command::Finish(_) | Command::Release(_), Answer::Ran(execution)) => {
-                self.bells.rests(execution.id.item);
-                self.bells.ring_all();
-            }
-            (_, Answer::Done(item)) => {
-                self.bells.rests(item.id);
-                self.bells.ring_all();
-            }
-            _ => {}
-        }
-    }
-}
 
 fn created(answer: Answer) -> Result<SharedItem, Error> {
     match answer {

@@ -9,7 +9,6 @@
 //!
 //! The runner and the pulse run on the engine's threads: a handler that blocks keeps neither from running.
 
-mod caught;
 mod handler;
 mod held;
 mod outcome;
@@ -142,5 +141,51 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::request::{Command, Due, Effects, Request, Sweep};
+
+    use super::*;
+    use crate::tenure::New;
+
+    // covers: K-13
+    #[test]
+    fn a_worker_that_has_lost_all_its_leases_takes_others() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let (begun, begins) = oneshot::channel();
+            let begun = std::sync::Mutex::new(Some(begun));
+            let work = move |job: Job| {
+                let first = begun.lock().unwrap().take();
+                async move {
+                    match first {
+                        Some(begun) => {
+                            begun.send(()).unwrap();
+                            std::future::pending().await
+                        }
+                        None => Ok(Done::with(&job.attempt())?),
+                    }
+                }
+            };
+            let builder = tenure.worker("w").concurrency(1).lease(Duration::from_secs(1));
+            let worker = builder.handle("job", work).start().unwrap();
+            let job = tenure.create(New::job(&())).await.unwrap();
+            begins.await.unwrap();
+            // Its process is declared dead, and it is not: the next heartbeat tells it.
+            let held = tenure.item(job.id).await.unwrap();
+            let due = Due::Orphan { heartbeat: held.lease.as_ref().unwrap().heartbeat };
+            let sweep = Sweep { item: job.id, fence: held.fence, due, offers: Effects::default() };
+            let actor = Actor::new(Role::System, "test".parse().unwrap());
+            let request = Request { store: held.store.clone(), actor, command: Command::Sweep(sweep) };
+            assert!(tenure.inner.gather.ask(request).await.unwrap().fresh);
+            let whole = tenure.wait(job.id, Duration::from_secs(60)).await.unwrap();
+            assert_eq!(whole.output.unwrap().bytes(), b"2");
+            assert_eq!((tenure.counters().lost(), tenure.counters().stale_writes()), (1, 0));
+            worker.drain().await;
+        });
     }
 }

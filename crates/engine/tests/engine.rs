@@ -1,7 +1,6 @@
 //! The engine as a program sees it, on every database.
 
 use std::future::Future;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn on_each<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     let folder = tempfile::tempdir().unwrap();
     let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
-    let number = RandomState::new().build_hasher().finish();
+    let number = tenure::databases::outside::chance();
     let urls = [
         "memory:".to_string(),
         format!("sqlite:{}", folder.path().join("tenure.db").display()),

@@ -4,12 +4,11 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tenure_core::lifecycle::shipped;
-use tenure_core::time::Time;
 use tenure_databases::Database;
 use tenure_databases::memory::Memory;
+use tenure_databases::outside::now;
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
@@ -71,11 +70,4 @@ pub fn parse(url: &str, access: Access) -> Result<Url, Error> {
 pub fn run<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work)
-}
-
-/// A database in memory has no clock of its own.
-#[expect(clippy::disallowed_methods, reason = "the clock of a database in memory is this computer's")]
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time::from_micros(0).after(since)
 }

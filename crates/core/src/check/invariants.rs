@@ -72,7 +72,7 @@ fn derived_state(world: &World, item: &Item) -> Result<(), String> {
 }
 
 fn alone_in_its_lane(world: &World, item: &Item) -> Result<(), String> {
-    let Some(key) = item.key.clone().filter(|_| item.table.is_exclusive()) else { return Ok(()) };
+    let Some(key) = item.exclusive_key().cloned() else { return Ok(()) };
     let same = |other: &&SharedItem| {
         other.store == item.store && other.table.kind == item.table.kind && other.key == item.key
     };

@@ -11,7 +11,7 @@ use tenure_core::draw::Draw;
 use tenure_core::request::Request;
 
 use super::{Decided, write_waves};
-use crate::gather::wait::block_on;
+use crate::wait::block_on;
 use crate::{Error, Tx};
 
 /// Fewer are decided before a thread has begun.

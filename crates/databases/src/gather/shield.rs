@@ -14,7 +14,7 @@ use tenure_core::request::Need;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, World};
 
-use super::wait::caught;
+use crate::wait::caught;
 use crate::{
     BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
 };

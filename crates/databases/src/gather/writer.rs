@@ -10,8 +10,8 @@ use super::Replies;
 use super::Turns;
 use super::call::Load;
 use super::shield::Shield;
-use super::wait::caught;
 use crate::batch;
+use crate::wait::caught;
 use crate::{Database, Error};
 
 #[derive(Debug)]

@@ -67,6 +67,23 @@ enum Stage {
     Ended,
 }
 
+/// What is sent last.
+enum Flight<'w> {
+    /// New items and their segment in one statement, and the moment for whoever comes next.
+    Create([Ask<'w>; 2]),
+    /// Whatever is left, and COMMIT.
+    Commit(Vec<Ask<'w>>),
+}
+
+impl<'w> Flight<'w> {
+    fn asks(&self) -> &[Ask<'w>] {
+        match self {
+            Flight::Create(asks) => asks,
+            Flight::Commit(asks) => asks,
+        }
+    }
+}
+
 impl<'a> PostgresTx<'a> {
     pub(super) fn new(database: &'a Postgres, lent: Lent<'a>, batch: BatchId) -> PostgresTx<'a> {
         let known = database.catalog.known();
@@ -138,7 +155,7 @@ impl<'a> PostgresTx<'a> {
 
     /// Everything that is still to be sent, COMMIT included. New items that nothing was locked for need no BEGIN and no
     /// COMMIT: they are one statement.
-    fn last_flight<'w>(&self, wave: &'w Wave<'w>, kept: usize) -> Result<Vec<Ask<'w>>, Error> {
+    fn last_flight<'w>(&self, wave: &'w Wave<'w>, kept: usize) -> Result<Flight<'w>, Error> {
         let segment = || {
             [
                 long(self.segment),
@@ -151,7 +168,7 @@ impl<'a> PostgresTx<'a> {
         let mut asks: Vec<Ask<'w>> = Vec::new();
         if self.stage == Stage::Unsent {
             if let Some(create) = self.create_ask(wave, kept, segment)? {
-                return Ok(vec![create, Ask::rows(MOMENT, [])]);
+                return Ok(Flight::Create([create, Ask::rows(MOMENT, [])]));
             }
             asks.push(Ask::plain("begin"));
         }
@@ -160,7 +177,7 @@ impl<'a> PostgresTx<'a> {
             asks.push(Ask::count(APPEND, segment()));
         }
         asks.push(Ask::plain("commit"));
-        Ok(asks)
+        Ok(Flight::Commit(asks))
     }
 
     /// New items were one statement; what came behind it is for the next.
@@ -185,21 +202,20 @@ impl<'a> PostgresTx<'a> {
     async fn send_commit(&mut self) -> Commit {
         let kept = std::mem::take(&mut self.kept);
         let wave = self.sort(&kept);
-        let asks = match self.last_flight(&wave, kept.len()) {
-            Ok(asks) => asks,
+        let flight = match self.last_flight(&wave, kept.len()) {
+            Ok(flight) => flight,
             Err(error) => return Commit::Not(error),
         };
-        let answers = match self.lent.answers(&asks).await {
+        let answers = match self.lent.answers(flight.asks()).await {
             Ok(answers) => answers,
             // A statement could not be prepared: COMMIT was not sent.
             Err(cause) => return Commit::Not(fault::of(&cause)),
         };
         let mut outcomes = answers;
-        if self.stage == Stage::Unsent && outcomes.len() == 2 {
-            self.stage = Stage::Ended;
+        self.stage = Stage::Ended;
+        if matches!(flight, Flight::Create(_)) {
             return self.created(outcomes).await;
         }
-        self.stage = Stage::Ended;
         let committed = outcomes.pop();
         if let Some(cause) = outcomes.into_iter().find_map(Result::err) {
             // What was refused has aborted the transaction, and its COMMIT was a ROLLBACK. What was not heard of may have

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 
 use tenure_core::body::Body;
-use tenure_core::execution::Execution;
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, Slot};
 use tenure_core::world::{Change, Message, NameKey, Named, Record};
@@ -20,7 +19,7 @@ use super::value::{
     shorts, texts, texts_or_null,
 };
 use crate::Error;
-use crate::row::execution::ExecutionRow;
+use crate::row::execution::{self, ExecutionRow};
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
 
@@ -270,7 +269,7 @@ impl PostgresTx<'_> {
                     wave.renewals.push((execution.item.into(), fence, heartbeat.micros(), expires.micros()));
                 }
                 Change::Erase(item) => wave.erased.push((*item).into()),
-                Change::Execution(execution) if was_committed(execution) => {
+                Change::Execution(execution) if execution::is_there(execution) => {
                     wave.done.push(ExecutionRow::of(execution));
                 }
                 Change::Execution(execution) => wave.executions.push(ExecutionRow::of(execution)),
@@ -450,7 +449,7 @@ impl PostgresTx<'_> {
 
 /// The slot's number. Ready items of an exclusive key are not in the ready index but behind their lane.
 fn slot(item: &Item, row: &ItemRow<'_>) -> i16 {
-    if row.slot == Slot::Ready && item.table.is_exclusive() && item.key.is_some() {
+    if row.slot == Slot::Ready && item.exclusive_key().is_some() {
         return BEHIND_LANE;
     }
     slot_number(row.slot)
@@ -535,14 +534,6 @@ fn execution_columns(rows: &[ExecutionRow]) -> Vec<Param<'_>> {
         shorts(rows.iter().map(|row| status_number(row.status)).collect()),
         blobs(rows.iter().map(|row| &row.rest[..]).collect()),
     ]
-}
-
-/// Whether the row is there from its commit: that was another step than its end.
-fn was_committed(execution: &Execution) -> bool {
-    match (&execution.committed, &execution.ended) {
-        (Some(commit), Some(end)) => commit.version != end.mark.version,
-        (None, _) | (_, None) => false,
-    }
 }
 
 fn record_columns<'a>(rows: &'a [&'a Record]) -> Vec<Param<'a>> {

@@ -66,6 +66,12 @@ impl ExecutionRow {
     }
 }
 
+/// Whether its row is there already: it committed with an earlier entry than the one that ends it.
+pub fn is_there(execution: &Execution) -> bool {
+    let marks = execution.committed.zip(execution.ended.as_ref());
+    marks.is_some_and(|(commit, end)| commit.version != end.mark.version)
+}
+
 /// An execution from its columns. `status` is derived and only there for the schema and for readers.
 pub fn read(item: ItemId, fence: i64, rest: &[u8], memo: &mut Memo) -> Result<Execution, Damaged> {
     let mut reader = Reader::new(rest);

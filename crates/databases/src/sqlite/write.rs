@@ -5,7 +5,7 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use tenure_core::body::Body;
-use tenure_core::execution::{Execution, Status};
+use tenure_core::execution::Execution;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::time::Time;
@@ -17,7 +17,7 @@ use super::held::Touched;
 use super::load::known;
 use super::rows::{OUTPUT, PAYLOAD, id_bytes};
 use super::tx::{Known, Parts};
-use crate::row::execution::ExecutionRow;
+use crate::row::execution::{self, ExecutionRow};
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
 
@@ -119,7 +119,7 @@ fn insert(
     let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
     let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
     bind!(statement;
-        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), is_laned(item), row.rank, row.version,
+        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), item.exclusive_key().is_some(), row.rank, row.version,
         row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), segment, row.head.0, row.payload.0, inline,
         &*row.rest,
     );
@@ -184,20 +184,15 @@ fn update(
     if let Some(output) = output {
         write_body(statements, item.id, OUTPUT, output)?;
     }
-    if item.table.is_exclusive() && item.key.is_some() {
+    if item.exclusive_key().is_some() {
         let queue = queue_of_item(parts, statements, item)?;
         note_lane(parts, queue, item);
     }
     Ok(1)
 }
 
-/// A key has its turn only where its kind is exclusive.
-fn is_laned(item: &Item) -> bool {
-    item.table.is_exclusive() && item.key.is_some()
-}
-
 fn note_lane(parts: &mut Parts<'_>, queue: i64, item: &Item) {
-    if let Some(key) = item.key.as_ref().filter(|_| item.table.is_exclusive()) {
+    if let Some(key) = item.exclusive_key() {
         parts.scratch.stale_lanes.insert((queue, key.to_string()));
     }
 }
@@ -220,7 +215,7 @@ fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Re
     let row = ExecutionRow::of(execution);
     let connection = statements.connection;
     // One that is finished after its commit has its row from then.
-    if row.status == Status::Done && !is_one_step(execution) {
+    if execution::is_there(execution) {
         let sql = "update or rollback executions set status = ?1, rest = ?2 where item = ?3 and seat = ?4 and fence = ?5";
         let mut statement = connection.prepare_cached(sql)?;
         let (status, item) = (status_number(row.status), id_bytes(row.item));
@@ -233,12 +228,6 @@ fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Re
     let statement = ready(&mut statements.execution, connection, sql)?;
     bind!(statement; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
     Ok(statement.raw_execute()?)
-}
-
-/// Committed and finished with one entry.
-fn is_one_step(execution: &Execution) -> bool {
-    let marks = execution.committed.zip(execution.ended.as_ref());
-    marks.is_some_and(|(commit, end)| commit.version == end.mark.version)
 }
 
 fn write_body(statements: &mut Statements<'_>, item: ItemId, part: i64, body: &Body) -> Result<(), Fault> {

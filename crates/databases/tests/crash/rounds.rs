@@ -1,4 +1,4 @@
-//! How often each fault is tried: small by default, in full with `TENURE_ROUNDS=full`. The one place with these numbers.
+//! How often each fault is tried: small by default, in full with `TENURE_ROUNDS=full`. The one place with these numbers; races on PostgreSQL have theirs beside them.
 //!
 //! A failing run prints its seed; `TENURE_SEED` gives it again. The instant of a kill is the machine's, so a seed repeats
 //! what was asked, not when it was cut off.

@@ -42,22 +42,18 @@ async fn sweep(parts: &Parts, found: Vec<Found>) {
         let sweep = Sweep { item, fence, due, offers: Effects::default() };
         Request { store, actor: actor.clone(), command: Command::Sweep(sweep) }
     };
-    let items: Vec<ItemId> = found.iter().map(|found| found.item).collect();
-    let replies = parts.gather.ask_all(found.into_iter().map(request).collect()).await;
-    let mut any = false;
-    for (item, reply) in items.into_iter().zip(replies) {
+    let requests: Vec<Request> = found.into_iter().map(request).collect();
+    let replies = parts.gather.ask_all(requests.clone()).await;
+    for (request, reply) in requests.iter().zip(replies) {
         match reply {
-            Ok(reply) if reply.fresh => {
-                parts.counters.one_swept();
-                parts.bells.rests(item);
-                any = true;
+            Ok(reply) => {
+                parts.bells.heard(request, &reply);
+                if reply.fresh {
+                    parts.counters.one_swept();
+                }
             }
-            Ok(_) => {}
             // It is found again in the next turn.
             Err(error) => parts.counters.failed_turn(&error.to_string()),
         }
-    }
-    if any {
-        parts.bells.ring_all();
     }
 }

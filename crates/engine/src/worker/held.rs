@@ -67,6 +67,18 @@ impl Held {
         taken
     }
 
+    /// What is settled is let go of together: who waits for room is woken once, and finds all of it.
+    pub fn take_all(&self, executions: &[ExecutionId]) {
+        let mut leases = self.leases();
+        executions.iter().for_each(|execution| drop(leases.remove(execution)));
+        drop(leases);
+        self.0.changed.notify_waiters();
+    }
+
+    pub fn has(&self, execution: ExecutionId) -> bool {
+        self.leases().contains_key(&execution)
+    }
+
     pub fn with<T>(&self, execution: ExecutionId, work: impl FnOnce(&mut Lease) -> T) -> Option<T> {
         self.leases().get_mut(&execution).map(work)
     }

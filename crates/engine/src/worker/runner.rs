@@ -13,12 +13,12 @@ use tenure_core::request::{
 use tenure_core::word::{Kind, Store};
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
+use tenure_databases::wait::caught;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::caught::caught;
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease};
 use super::outcome::{After, Done, Failure, How};
@@ -96,7 +96,6 @@ impl Runner {
         };
         let held = Held::default();
         let (ended, results) = mpsc::unbounded_channel();
-        let free = Arc::new(Notify::new());
         let mut beside = JoinSet::new();
         let stopped = {
             let (held, ended, store) = (held.clone(), ended.clone(), self.parts.store.clone());
@@ -118,29 +117,22 @@ impl Runner {
             asker: asker.clone(),
             bells: self.parts.bells.clone(),
             held: held.clone(),
-            free: free.clone(),
             outside: self.outside.clone(),
         };
         beside.spawn(settler.run(results));
-        self.lease_until_stopped(&asker, &held, &ended, &free).await;
-        self.wind_up(&asker, &held, &ended).await;
+        self.lease_until_stopped(&asker, &held, &ended).await;
+        self.wind_up(&asker, &held).await;
         beside.shutdown().await;
     }
 
-    async fn lease_until_stopped(
-        &self,
-        asker: &Asker,
-        held: &Held,
-        ended: &mpsc::UnboundedSender<Ended>,
-        free: &Notify,
-    ) {
+    async fn lease_until_stopped(&self, asker: &Asker, held: &Held, ended: &mpsc::UnboundedSender<Ended>) {
         let mut bells: Vec<_> = self.kinds.iter().map(|kind| self.parts.bells.listen(kind)).collect();
         let slots = Arc::new(Semaphore::new(self.concurrency));
         let mut ahead = Ahead::new();
         let mut turn = 0;
         let mut poll = POLL_MIN;
         while !self.stop.is_cancelled() && !self.kinds.is_empty() {
-            let mut freed = std::pin::pin!(free.notified());
+            let mut freed = std::pin::pin!(held.changed().notified());
             freed.as_mut().enable();
             let most = self.concurrency + ahead.count(&self.parts.counters);
             let room = most.saturating_sub(held.len());
@@ -214,7 +206,8 @@ impl Runner {
         held.put(leases.iter().map(|granted| (granted.execution, lease_of(granted))));
         for granted in leases {
             let execution = granted.execution;
-            let Some(handler) = self.handlers.get(&granted.item.table.kind).cloned() else { continue };
+            let handler = self.handlers.get(&granted.item.table.kind).cloned();
+            let handler = handler.expect("only kinds that have a handler are asked for");
             let Some(token) = held.with(execution, |lease| lease.token.clone()) else { continue };
             let (held, ended, slots) = (held.clone(), ended.clone(), slots.clone());
             let store = granted.item.store.clone();
@@ -240,7 +233,7 @@ impl Runner {
     }
 
     /// No new leases; handlers go on for the grace, then are stopped and their items given back.
-    async fn wind_up(&self, asker: &Asker, held: &Held, ended: &mpsc::UnboundedSender<Ended>) {
+    async fn wind_up(&self, asker: &Asker, held: &Held) {
         let emptied = async {
             loop {
                 let mut changed = std::pin::pin!(held.changed().notified());
@@ -268,7 +261,6 @@ impl Runner {
                 asker.counters.one_released();
             }
         }
-        let _ = ended;
     }
 }
 
@@ -301,7 +293,6 @@ struct Settler {
     asker: Asker,
     bells: Arc<Bells>,
     held: Held,
-    free: Arc<Notify>,
     outside: Handle,
 }
 
@@ -321,6 +312,8 @@ impl Settler {
     }
 
     async fn settle(self: Arc<Settler>, mut some: Vec<Ended>) {
+        // Of a lease that was lost nothing more is written, also when its handler came to an end just then.
+        some.retain(|ended| self.held.has(ended.execution));
         let mut requests = Vec::with_capacity(some.len());
         let mut after: HashMap<ExecutionId, After> = HashMap::new();
         for ended in &mut some {
@@ -331,32 +324,31 @@ impl Settler {
         while !waiting.is_empty() {
             let asked: Vec<Request> = waiting.iter().map(|(_, request)| request.clone()).collect();
             let replies = self.asker.gather.ask_all(asked).await;
-            let mut again = Vec::new();
+            let (mut again, mut ended) = (Vec::new(), Vec::new());
             for ((execution, request), reply) in waiting.into_iter().zip(replies) {
                 match reply {
                     Ok(reply) => {
-                        if let Some(instead) = self.settled(execution, &request, reply, &mut after) {
-                            again.push((execution, instead));
+                        self.bells.heard(&request, &reply);
+                        match self.settled(execution, &request, &reply.answer, &mut after) {
+                            Some(instead) => again.push((execution, instead)),
+                            None => ended.push(execution),
                         }
                     }
                     // The lease's end decides how long that goes on: who has lost it is not held any more.
-                    Err(error) if error.is_retryable() => {
-                        if self.held.with(execution, |_| ()).is_some() {
-                            again.push((execution, request));
-                        }
-                    }
+                    Err(_) if !self.held.has(execution) => {}
+                    Err(error) if error.is_retryable() => again.push((execution, request)),
                     Err(error) => {
                         let failure = Failure::retry(error.to_string());
                         again.push((execution, fail(execution, &request.store, &self.asker.actor, failure)));
                     }
                 }
             }
+            self.held.take_all(&ended);
             waiting = again;
             if !waiting.is_empty() {
                 pause(AWAY).await;
             }
         }
-        self.free.notify_waiters();
     }
 
     fn request(&self, ended: &mut Ended, after: &mut HashMap<ExecutionId, After>) -> Request {
@@ -394,24 +386,18 @@ impl Settler {
         &self,
         execution: ExecutionId,
         request: &Request,
-        reply: Reply,
+        answer: &Answer,
         after: &mut HashMap<ExecutionId, After>,
     ) -> Option<Request> {
         let counters = &self.asker.counters;
-        match (&request.command, &reply.answer) {
-            (Command::Commit(commit), Answer::Ran(_)) => {
+        match (&request.command, answer) {
+            (Command::Commit(_), Answer::Ran(_)) => {
                 counters.one_committed();
-                if !commit.effects.is_empty() {
-                    self.bells.ring_all();
-                }
                 if let Some(after) = after.remove(&execution) {
                     self.outside.spawn(after());
                 }
             }
-            (Command::Release(_), Answer::Ran(_)) => {
-                counters.one_released();
-                self.bells.ring_all();
-            }
+            (Command::Release(_), Answer::Ran(_)) => counters.one_released(),
             (_, Answer::Ran(_) | Answer::AlreadyCommitted(_)) => {}
             (_, Answer::LeaseLost(_)) => counters.one_stale_write(),
             // What it wants to commit can not be: that is the handler's mistake, and the next attempt makes it again.
@@ -422,8 +408,6 @@ impl Settler {
             // Where the lifecycle knows no such thing the lease's end will do it.
             _ => {}
         }
-        self.held.take(execution);
-        self.bells.rests(execution.item);
         None
     }
 }

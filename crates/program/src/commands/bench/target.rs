@@ -3,8 +3,6 @@
 mod postgres;
 mod sqlite;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use super::limits::{self, Sample};
 use super::store::Stage;
 use crate::cli::Measurement;
@@ -99,9 +97,4 @@ impl Target {
             Target::Postgres(server) => server.remove().await,
         }
     }
-}
-
-/// A number that no other run has. The standard library draws it for its maps.
-fn chance() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

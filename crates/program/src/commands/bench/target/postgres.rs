@@ -8,11 +8,11 @@ use tenure_databases::postgres::{self, Postgres};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
-use super::chance;
 use crate::commands::bench::limits::Sample;
 use crate::commands::bench::limits::postgres::{failed, sample};
 use crate::commands::bench::store::Stage;
 use crate::outcome::Error;
+use tenure_databases::outside::chance;
 
 /// As many clients as a busy service has; the server's own bench is quickest about there.
 const CLIENTS: usize = 32;

@@ -9,9 +9,9 @@ use tenure_core::lifecycle::shipped;
 use tenure_databases::gather::{Gather, Options, Writers};
 use tenure_databases::sqlite::{self, Sqlite};
 
-use super::chance;
 use crate::commands::bench::store::Stage;
 use crate::outcome::Error;
+use tenure_databases::outside::chance;
 
 #[derive(Debug)]
 pub struct Folder {

@@ -35,7 +35,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Runs a future to its end or to its panic, whose words are returned. It is dropped either way, so a transaction that
 /// it held is rolled back.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+pub async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = Box::pin(future);
     // What it leaves behind is dropped with it and looked at by nobody, so nothing half-made is seen.
     let polled = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
