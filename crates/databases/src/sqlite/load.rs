@@ -129,7 +129,7 @@ fn load_items(
     let mut by_id = parts.context.connection.prepare_cached(items_where!("i.id = ?1"))?;
     for id in ids {
         let read = if payloads.contains(id) { Read::Payload } else { Read::PayloadForGuards };
-        if !world.items.contains_key(id) && !remember(parts, world, *id, read) {
+        if !is_loaded(world, *id, read) && !remember(parts, world, *id, read) {
             let Some(found) = find(parts, &mut by_id, *id, read)? else { continue };
             enter(parts, world, found)?;
         }
@@ -138,6 +138,12 @@ fn load_items(
         }
     }
     Ok(())
+}
+
+/// An item may have been loaded for a request that did not need its payload.
+fn is_loaded(world: &World, id: ItemId, read: Read) -> bool {
+    let Some(item) = world.items.get(&id) else { return false };
+    read != Read::Payload || item.erased || world.payloads.contains_key(&id)
 }
 
 /// Puts an item into the world that need not be read.
