@@ -135,6 +135,10 @@ impl Database for Watched {
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         self.database.due(what, after, limit).await
     }
+
+    async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
+        self.database.upcoming(store, kinds).await
+    }
 }
 
 impl Tx for WatchedTx {

@@ -28,6 +28,7 @@ pub mod wait;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::body::Body;
 use tenure_core::entry::Sealed;
@@ -230,6 +231,14 @@ pub trait Database: Send + Sync {
         after: Option<ItemId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
+
+    /// How long until the first scheduled item of each of these kinds is due, by the database's clock; zero: it is due
+    /// already. Kinds that have none are left out.
+    fn upcoming(
+        &self,
+        store: &Store,
+        kinds: &[Kind],
+    ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send;
 }
 
 /// One transaction, in this order: lock, write, claim, write, append, commit. Dropped before its commit it is rolled

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem, Slot};
+use tenure_core::lifecycle::Phase;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Due, Need};
@@ -167,6 +169,18 @@ impl Database for Memory {
         };
         let items = world.items.values().filter(|item| after.is_none_or(|after| item.id > after));
         Ok(items.filter_map(|item| found(item)).take(limit.min(PAGE_MAX)).collect())
+    }
+
+    async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
+        let kept = self.kept.lock().await;
+        let now = (self.clock)();
+        let first = |kind: &Kind| {
+            let items =
+                kept.world.items.values().filter(|item| item.store == *store && item.table.kind == *kind);
+            let waiting = items.filter(|item| item.phase() == Phase::Ready && item.run_at > item.updated);
+            Some((kind.clone(), waiting.map(|item| item.run_at.since(now)).min()?))
+        };
+        Ok(kinds.iter().filter_map(first).collect())
     }
 }
 

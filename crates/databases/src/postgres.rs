@@ -16,6 +16,7 @@
 //! | `load`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
 //! | `read`, `log` | reading outside a transaction; the log's order |
+//! | `wire` | telling other processes that there may be work |
 
 mod backup;
 mod catalog;
@@ -34,16 +35,18 @@ mod read;
 mod tx;
 mod url;
 mod value;
+mod wire;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 
 use crate::outside::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
@@ -55,6 +58,8 @@ use moment::Spare;
 use pool::Pool;
 pub use tx::PostgresTx;
 use url::Address;
+use wire::Wire;
+pub use wire::{Listener, WORDS_BYTES_MAX};
 
 /// What a database is opened with.
 #[derive(Clone, Default)]
@@ -105,6 +110,7 @@ pub struct Postgres {
     hints: Hints,
     laneless: Laneless,
     spare: Spare,
+    wire: Wire,
     clock: Option<Clock>,
     schema: Arc<str>,
 }
@@ -137,6 +143,7 @@ impl Postgres {
             hints: Hints::default(),
             laneless: Laneless::default(),
             spare: Spare::default(),
+            wire: Wire::new(&address),
             clock: options.clock,
             schema: address.schema.into(),
         })
@@ -198,5 +205,9 @@ impl Database for Postgres {
 
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         self.read_due(what, after, limit).await
+    }
+
+    async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
+        self.read_upcoming(store, kinds).await
     }
 }

@@ -13,6 +13,7 @@
 //! | `catalog`, `rows`, `held` | the numbers of lifecycles and queues; items from rows; items that were leased just now |
 //! | `read` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
+//! | `watch` | whether somebody wrote |
 
 mod backup;
 mod catalog;
@@ -30,6 +31,7 @@ mod open;
 mod read;
 pub mod side;
 mod tx;
+mod watch;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -41,7 +43,7 @@ use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::outside::{Clock, now};
@@ -53,6 +55,7 @@ use tx::Writer;
 
 pub use open::{OpenError, check_version};
 pub use tx::SqliteTx;
+pub use watch::Watch;
 
 /// How a database is opened.
 #[derive(Clone)]
@@ -289,5 +292,10 @@ impl Database for Sqlite {
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         let clock = (self.shared.clock)();
         self.readers.read(|context| read::due(context, clock, what, after, limit)).await
+    }
+
+    async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
+        let clock = (self.shared.clock)();
+        self.readers.read(|context| read::upcoming(context, clock, store, kinds)).await
     }
 }

@@ -518,3 +518,16 @@ fn a_row_of_the_inbox_is_taken_or_kept_with_its_reason() {
     assert!(why(5).contains("run_at") && why(6).contains("priority") && why(7).contains("payload"));
     assert_eq!(why(8), "it has no kind");
 }
+
+#[test]
+fn that_somebody_wrote_is_noticed_once() {
+    let place = Place::new();
+    let (here, there) = (place.open(), place.open());
+    let mut watch = here.watch().expect("it can be watched");
+    assert_eq!(watch.has_changed(), Ok(false), "nobody wrote");
+    for writer in [&there, &here] {
+        block_on(batch::run(writer, &[request("api:test", new("job", "{}"))], &mut draw()));
+        assert_eq!(watch.has_changed(), Ok(true));
+        assert_eq!(watch.has_changed(), Ok(false), "it is told once");
+    }
+}

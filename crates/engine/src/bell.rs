@@ -1,9 +1,9 @@
-//! Wake-ups inside one process: whoever waits for work of a kind, or for an item to come to rest, is told at once.
+//! Wake-ups: whoever waits for work of a kind, or for an item to come to rest, is told at once.
 //!
 //! A bell is a hint and never the truth. Whoever is woken looks in the database; whoever is not woken looks there anyway,
-//! a little later.
+//! a little later. What other processes must hear of is gathered here, and `loops/wire.rs` carries it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tenure_core::answer::Answer;
@@ -17,6 +17,20 @@ use tokio::sync::{Notify, watch};
 pub(crate) struct Bells {
     kinds: Mutex<HashMap<Kind, watch::Sender<u64>>>,
     resting: Mutex<HashMap<ItemId, Arc<Notify>>>,
+    /// Somebody listens who did not before.
+    pub listening: Notify,
+    /// Something may have been put off to a later time.
+    pub put_off: Notify,
+    far: Mutex<Far>,
+    /// There is something to tell other processes.
+    pub telling: Notify,
+}
+
+/// Of which kinds there may be work that other processes do not know of.
+#[derive(Debug, Default)]
+pub(crate) struct Far {
+    pub kinds: BTreeSet<Kind>,
+    pub all: bool,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -24,7 +38,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Bells {
-    /// Tells whoever waits in this process what an answer means to them.
+    /// Tells whoever waits what an answer means to them.
     pub fn heard(&self, request: &Request, reply: &Reply) {
         match &reply.answer {
             Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => self.rests(execution.id.item),
@@ -33,16 +47,51 @@ impl Bells {
         }
         match &request.command {
             _ if !reply.fresh => {}
-            Command::Create(create) => self.ring(&create.kind),
+            Command::Create(create) => {
+                self.work(&create.kind);
+                if create.run_at.is_some() {
+                    self.put_off.notify_one();
+                }
+            }
             // A lease makes nothing ready, and a plain commit nothing that its own worker does not look for anyway.
             Command::Acquire(_) | Command::Take(_) | Command::Renew(_) => {}
-            Command::Commit(commit) if commit.effects.is_empty() => {}
-            _ => self.ring_all(),
+            Command::Commit(commit)
+                if commit.effects.creates.is_empty() && commit.effects.moves.is_empty() => {}
+            Command::Commit(commit) if commit.effects.moves.is_empty() => {
+                commit.effects.creates.iter().for_each(|create| self.work(&create.kind));
+                self.put_off.notify_one();
+            }
+            _ => {
+                self.work_of_any_kind();
+                self.put_off.notify_one();
+            }
         }
     }
 
+    /// There may be work of this kind, and this process made it.
+    fn work(&self, kind: &Kind) {
+        self.ring(kind);
+        let mut far = held(&self.far);
+        if !far.kinds.contains(kind) {
+            far.kinds.insert(kind.clone());
+            self.telling.notify_one();
+        }
+    }
+
+    /// There may be work of any kind, and this process made it.
+    pub fn work_of_any_kind(&self) {
+        self.ring_all();
+        held(&self.far).all = true;
+        self.telling.notify_one();
+    }
+
+    /// What is to be told, once.
+    pub fn take_far(&self) -> Far {
+        std::mem::take(&mut *held(&self.far))
+    }
+
     /// There may be work of this kind.
-    fn ring(&self, kind: &Kind) {
+    pub fn ring(&self, kind: &Kind) {
         if let Some(bell) = held(&self.kinds).get(kind) {
             bell.send_modify(|count| *count = count.wrapping_add(1));
         }
@@ -56,7 +105,30 @@ impl Bells {
     }
 
     pub fn listen(&self, kind: &Kind) -> watch::Receiver<u64> {
-        held(&self.kinds).entry(kind.clone()).or_insert_with(|| watch::channel(0).0).subscribe()
+        let mut kinds = held(&self.kinds);
+        let listener = kinds.entry(kind.clone()).or_insert_with(|| watch::channel(0).0).subscribe();
+        drop(kinds);
+        self.listening.notify_waiters();
+        listener
+    }
+
+    /// The kinds that somebody waits for now.
+    pub fn listened(&self) -> Vec<Kind> {
+        let kinds = held(&self.kinds);
+        kinds.iter().filter(|(_, bell)| bell.receiver_count() > 0).map(|(kind, _)| kind.clone()).collect()
+    }
+
+    /// Waits until somebody waits for some kind.
+    pub async fn somebody_listens(&self) -> Vec<Kind> {
+        loop {
+            let mut listening = std::pin::pin!(self.listening.notified());
+            listening.as_mut().enable();
+            let kinds = self.listened();
+            if !kinds.is_empty() {
+                return kinds;
+            }
+            listening.await;
+        }
     }
 
     /// An item has come to rest.
@@ -71,7 +143,6 @@ impl Bells {
         Resting { bells: self.clone(), item, notify }
     }
 }
-
 /// Somebody waits for an item. Nobody does any more when the last of them is dropped.
 #[derive(Debug)]
 pub(crate) struct Resting {

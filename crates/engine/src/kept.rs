@@ -2,13 +2,14 @@
 //! gatherer of batches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::gather::{Gather, Options, Writers};
 use tenure_databases::memory::Memory;
@@ -92,6 +93,10 @@ impl Kept {
 
     pub async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         on!(self, database => database.due(what, after, limit).await)
+    }
+
+    pub async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
+        on!(self, database => database.upcoming(store, kinds).await)
     }
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {

@@ -4,20 +4,24 @@
 //! |---|---|
 //! | sweep | ends leases and windows that are over, finishes what committed and was left, lets go what a session held |
 //! | inbox | makes items of rows that others' transactions left |
+//! | due | wakes whoever waits when something that was put off becomes due |
+//! | wire | tells other processes that there may be work, and hears it from them; runs without the others too |
 //! | sequence | gives committed entries their place in the log |
 //!
 //! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
 //! no lost connection ends a loop. Any number of processes may run them on one database.
 
 mod counters;
+mod due;
 mod sweep;
+pub(crate) mod wire;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::draw::Draw;
-use tenure_core::word::Who;
+use tenure_core::word::{Store, Who};
 use tenure_databases::Error;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside::chance;
@@ -35,6 +39,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const INBOX_EVERY: Duration = Duration::from_millis(500);
 /// Readers of the log see an entry so long after its commit.
 const SEQUENCE_EVERY: Duration = Duration::from_millis(200);
+/// After a failed look at what comes next.
+const DUE_PAUSE: Duration = Duration::from_secs(1);
 /// What one turn takes at most before others have theirs.
 const INBOX_MAX: usize = 512;
 const SEQUENCE_MAX: usize = 10_000;
@@ -46,12 +52,14 @@ pub(crate) struct Parts {
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
     pub node: Who,
+    pub store: Store,
 }
 
 /// Runs until the engine ends.
 pub(crate) async fn run(parts: Parts) {
     let mut loops = JoinSet::new();
     loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
+    loops.spawn(every(DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
     if !matches!(parts.kept, Kept::Memory(_)) {
         loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
     }
@@ -95,7 +103,7 @@ async fn inbox(parts: &Parts) -> Result<bool, Error> {
     let turn = parts.kept.take_in(INBOX_MAX, &mut draw).await?;
     parts.counters.inbox(turn.taken, turn.refused);
     if turn.taken > 0 {
-        parts.bells.ring_all();
+        parts.bells.work_of_any_kind();
     }
     Ok(turn.taken + turn.refused >= INBOX_MAX)
 }

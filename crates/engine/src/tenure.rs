@@ -98,14 +98,16 @@ impl Builder {
         });
         let (kept, gather) = opened.await?;
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
+        let parts = loops::Parts {
+            kept: kept.clone(),
+            gather: gather.clone(),
+            bells: bells.clone(),
+            counters: counters.clone(),
+            node: incarnation.clone(),
+            store: store.clone(),
+        };
+        background.spawn(loops::wire::run(parts.clone()));
         if self.loops {
-            let parts = loops::Parts {
-                kept: kept.clone(),
-                gather: gather.clone(),
-                bells: bells.clone(),
-                counters: counters.clone(),
-                node: incarnation.clone(),
-            };
             background.spawn(loops::run(parts));
         }
         let inner = Inner { background, kept, gather, bells, counters, store, api, incarnation };

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
@@ -86,6 +87,14 @@ impl<D: Database> Database for Shield<D> {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.0.due(what, after, limit)
+    }
+
+    fn upcoming(
+        &self,
+        store: &Store,
+        kinds: &[Kind],
+    ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
+        self.0.upcoming(store, kinds)
     }
 }
 

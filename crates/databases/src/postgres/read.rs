@@ -1,11 +1,12 @@
 //! Reading: one item, all of an item, lists, and what is due. Plain reads that lock nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::request::Due;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 use tenure_core::world::Message;
 use tokio_postgres::Row;
 
@@ -13,7 +14,7 @@ use super::Postgres;
 use super::catalog::Known;
 use super::load::{self, Held, columns};
 use super::pool::Ask;
-use super::value::{Uuid, id, ints, long, long_or_null};
+use super::value::{Uuid, id, ints, long, long_or_null, text, texts};
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
 use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
@@ -42,6 +43,12 @@ const LAPSED: &str = "select i.id, i.queue, i.fence, i.session from @.items i \
     where i.session is not null and i.id > $1 \
     and not exists (select from @.items s where s.id = i.session and s.owner is not null) \
     order by i.id limit $2";
+/// In the order of the index of what is scheduled, so that one entry of it is read.
+const UPCOMING: &str = "select q.kind, \
+    n.run_at - coalesce($3, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+    from @.queues q cross join lateral (select i.run_at from @.items i \
+        where i.queue = q.queue and i.slot = 1 order by i.run_at, i.id limit 1) n \
+    where q.store = $1 and q.kind = any($2)";
 
 impl Postgres {
     pub(super) async fn read_item(&self, store: &Store, item: ItemId) -> Result<Option<Item>, Error> {
@@ -162,6 +169,23 @@ impl Postgres {
         };
         let damaged = |why: Damaged| Error::Statement(why.to_string());
         found.rows.iter().map(|row| read(row).map_err(damaged)).collect()
+    }
+
+    pub(super) async fn read_upcoming(
+        &self,
+        store: &Store,
+        kinds: &[Kind],
+    ) -> Result<Vec<(Kind, Duration)>, Error> {
+        let now = self.clock.as_ref().map(|clock| clock().micros());
+        let names: Vec<&str> = kinds.iter().map(|kind| &**kind).collect();
+        let lent = self.pool.lend().await?;
+        let found = lent.one(Ask::rows(UPCOMING, [text(store), texts(names), long_or_null(now)])).await?;
+        let read = |row: &Row| {
+            let kind = word(row.get(0)).map_err(|why| Error::Statement(why.to_string()))?;
+            let micros = u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
+            Ok((kind, Duration::from_micros(micros)))
+        };
+        found.rows.iter().map(read).collect()
     }
 
     /// What is known, asked for anew when a row names something that is not.

@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use tenure_core::body::Body;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::request::Due;
 use tenure_core::time::Time;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Message, Record};
 use tokio::sync::Semaphore;
 
@@ -208,6 +209,26 @@ fn queues_of(connection: &Connection, query: &Query) -> Result<String, Fault> {
         queues.push(row.get::<_, i64>(0)?.to_string());
     }
     Ok(queues.join(", "))
+}
+
+/// How long until the first scheduled item of each kind is due.
+pub(super) fn upcoming(
+    context: &mut Context<'_>,
+    clock: Time,
+    store: &Store,
+    kinds: &[Kind],
+) -> Result<Vec<(Kind, Duration)>, Fault> {
+    let connection = context.connection;
+    let now = clock.max(log::last(connection)?.at);
+    let sql = "select run_at from items indexed by items_scheduled where queue = ?1 and slot = 1 order by run_at limit 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut waits = Vec::new();
+    for kind in kinds {
+        let Some(queue) = context.queues.number(connection, store, kind)? else { continue };
+        let first: Option<i64> = statement.query_row([queue], |row| row.get(0)).optional()?;
+        waits.extend(first.map(|first| (kind.clone(), Time::from_micros(first).since(now))));
+    }
+    Ok(waits)
 }
 
 /// What time may have something to do with. The held items are few, and are looked at one by one.

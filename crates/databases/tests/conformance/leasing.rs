@@ -9,6 +9,7 @@ use tenure_core::id::ItemId;
 use tenure_core::item::Link;
 use tenure_core::lifecycle::guard::Guard;
 use tenure_core::request::{Command, Create, Take, Terms};
+use tenure_databases::Database;
 
 use crate::harness::{Bench, Harness};
 use crate::requests::*;
@@ -70,6 +71,28 @@ pub async fn nothing_is_offered_before_its_time<H: Harness>(bench: &Bench<H>) {
     assert_eq!(bench.ask("worker:a/1", take(later)).await.code(), Some(Code::TransitionRefused));
     bench.wait(Duration::from_micros(1));
     assert_eq!(ids(&bench.acquire("worker:a/1", &["job"], 1).await), [later]);
+}
+
+pub async fn what_comes_next_is_known_to_the_moment<H: Harness>(bench: &Bench<H>) {
+    let kinds = ["job", "run", "claim"].map(|kind| kind.parse().unwrap());
+    let coming = async || bench.database().upcoming(&store(), &kinds).await.unwrap();
+    bench.job().await;
+    assert_eq!(coming().await, [], "what is ready is not to come");
+    let at = |seconds| Some(bench.clock.now().after(Duration::from_secs(seconds)));
+    bench.create(Create { run_at: at(20), ..new("job", "{}") }).await;
+    bench.create(Create { run_at: at(10), ..new("job", "{}") }).await;
+    bench.create(Create { run_at: at(5), ..pass("d1") }).await;
+    let seconds = |kind: usize, seconds| (kinds[kind].clone(), Duration::from_secs(seconds));
+    let sorted = async || {
+        let mut coming = coming().await;
+        coming.sort();
+        coming
+    };
+    assert_eq!(sorted().await, [seconds(0, 10), seconds(1, 5)]);
+    bench.wait(Duration::from_secs(7));
+    assert_eq!(sorted().await, [seconds(0, 3), seconds(1, 0)], "what is due is due now");
+    assert_eq!(bench.acquire("worker:a/1", &["run"], 1).await.len(), 1);
+    assert_eq!(sorted().await, [seconds(0, 3)]);
 }
 
 pub async fn a_delayed_item_does_not_hold_its_key<H: Harness>(bench: &Bench<H>) {

@@ -4,13 +4,14 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::entry::{Entry, Sealed};
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::StateId;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::word::Store;
+use tenure_core::word::{Kind, Store};
 use tenure_databases::verify::{self, At, Fault};
 use tenure_databases::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
 
@@ -160,6 +161,14 @@ impl<D: Database> Database for Lying<'_, D> {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.inner.due(what, after, limit)
+    }
+
+    fn upcoming(
+        &self,
+        store: &Store,
+        kinds: &[Kind],
+    ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
+        self.inner.upcoming(store, kinds)
     }
 }
 

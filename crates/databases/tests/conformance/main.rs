@@ -65,6 +65,7 @@ conformance! {
     #[test] fn what_is_created_together_is_leased_in_order_of_arrival() { leasing }
     // covers: K-32
     #[test] fn nothing_is_offered_before_its_time() { leasing }
+    #[test] fn what_comes_next_is_known_to_the_moment() { leasing }
     // covers: K-32
     #[test] fn a_delayed_item_does_not_hold_its_key() { leasing }
     // covers: K-32

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tenure_core::body::Body;
 use tenure_core::entry::Sealed;
@@ -202,6 +203,14 @@ impl Database for Faulty {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.inner.due(what, after, limit)
+    }
+
+    fn upcoming(
+        &self,
+        store: &Store,
+        kinds: &[Kind],
+    ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
+        self.inner.upcoming(store, kinds)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_core::id::ItemId;
 use tenure_databases::Database;
-use tenure_databases::postgres::Postgres;
+use tenure_databases::postgres::{Postgres, WORDS_BYTES_MAX};
 use tokio::task::JoinSet;
 
 use crate::kit::*;
@@ -177,5 +177,26 @@ fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
         for reply in replies {
             assert!(reply.expect("the batch was tried again").answer.is_yes());
         }
+    });
+}
+
+#[test]
+fn what_one_process_tells_the_others_hear() {
+    with(async |kit| {
+        let url = schema::url(&kit.schema);
+        let (here, there) = (open(&url).await, open(&url).await);
+        let mut listener = there.listen().await.unwrap().expect("nothing is between them");
+        here.tell("me job run").await.unwrap();
+        assert_eq!(listener.next().await.as_deref(), Some("me job run"));
+        let longest = "x".repeat(WORDS_BYTES_MAX);
+        here.tell(&longest).await.unwrap();
+        assert_eq!(listener.next().await, Some(longest));
+        let lost = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where query like $1";
+        let listening = format!("listen \"tenure_{}\"", kit.schema);
+        assert_eq!(kit.raw.query(lost, &[&listening]).await.unwrap().len(), 1);
+        assert_eq!(listener.next().await, None, "that the connection is lost is heard too");
+        let pooled = open(&format!("{url}&pooler=1")).await;
+        assert!(pooled.listen().await.unwrap().is_none(), "behind a pooler nobody hears");
+        pooled.tell("me job").await.unwrap();
     });
 }
