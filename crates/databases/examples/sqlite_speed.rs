@@ -27,6 +27,7 @@ use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, World};
 use tenure_databases::batch::{self, Reply};
+use tenure_databases::segment::Pressed;
 use tenure_databases::sqlite::{Options, Sqlite, SqliteTx};
 use tenure_databases::{
     BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
@@ -182,6 +183,10 @@ impl Tx for WatchedTx {
 
     async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
         self.tx.judged(rows).await
+    }
+
+    fn pressed(&mut self, pressed: Pressed) {
+        self.tx.pressed(pressed);
     }
 
     async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {

@@ -23,6 +23,7 @@ use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
 
 use crate::id_map::IdMap;
+use crate::segment::Pressed;
 use crate::{BatchId, Commit, Database, Error, Settled, Tx};
 use pool::Pool;
 
@@ -122,7 +123,15 @@ async fn attempt<D: Database>(
     if !plan.changed {
         return Ok(replies);
     }
-    plan.write(&mut tx).await?;
+    match plan.pressed.take() {
+        None if D::Tx::BLOCKS && plan.entries.len() >= beside::ENTRIES_MIN => {
+            beside::write_and_press(&mut tx, &mut plan)?;
+        }
+        pressed => {
+            plan.write(&mut tx).await?;
+            pressed.into_iter().for_each(|pressed| tx.pressed(pressed));
+        }
+    }
     finish(database, tx, batch, &plan.entries).await?;
     Ok(replies)
 }
@@ -189,6 +198,8 @@ pub(crate) struct Plan {
     waves: Vec<Vec<Change>>,
     last: Last,
     pub(crate) entries: Vec<Sealed>,
+    /// The entries, once no more can come.
+    pressed: Option<Pressed>,
     changed: bool,
 }
 

@@ -42,6 +42,8 @@ use tenure_core::time::Time;
 use tenure_core::word::{Key, Kind, Label, Store};
 use tenure_core::world::{Change, Message, Record, World};
 
+use segment::Pressed;
+
 /// Names one batch, so that a commit whose outcome was not heard can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BatchId(pub u128);
@@ -284,6 +286,9 @@ pub trait Tx: Send {
 
     /// Takes rows out of the inbox; one with a reason stays and is kept with it.
     fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// What the coming append will write, made beside. Whoever has no use for it lets it go.
+    fn pressed(&mut self, _pressed: Pressed) {}
 
     /// Appends entries to the log: last before the commit.
     fn append(&mut self, entries: &[Sealed]) -> impl Future<Output = Result<(), Error>> + Send;

@@ -30,11 +30,25 @@ const FORMAT: u8 = 1;
 /// A batch is at most 4 MiB of requests; its entries name bodies by hash and are smaller than that.
 const LINES_BYTES_MAX: usize = 64 << 20;
 
-/// Presses entries together. `previous` says in which segment an entry's predecessor is.
-pub fn write(entries: &[Sealed], previous: impl Fn(&Sealed) -> Option<u64>) -> Vec<u8> {
-    let length = entries.iter().map(|entry| entry.text().len()).sum();
-    let mut lines = Vec::with_capacity(length);
-    let mut out = Writer::with_capacity(length / 2 + entries.len() * 4 + 16);
+/// The lines of some entries, pressed together: the part of a segment that needs nothing else to be known.
+#[derive(Clone, Debug)]
+pub struct Pressed {
+    entries: usize,
+    bytes: Vec<u8>,
+}
+
+impl Pressed {
+    pub fn of(entries: &[Sealed]) -> Pressed {
+        let mut lines = Vec::with_capacity(entries.iter().map(|entry| entry.text().len()).sum());
+        entries.iter().for_each(|entry| lines.extend_from_slice(entry.text()));
+        Pressed { entries: entries.len(), bytes: lz4_flex::block::compress(&lines) }
+    }
+}
+
+/// A segment of these entries. `previous` says in which segment an entry's predecessor is.
+pub fn write(entries: &[Sealed], pressed: &Pressed, previous: impl Fn(&Sealed) -> Option<u64>) -> Vec<u8> {
+    assert_eq!(entries.len(), pressed.entries, "these very entries were pressed");
+    let mut out = Writer::with_capacity(pressed.bytes.len() + entries.len() * 8 + 16);
     out.byte(FORMAT);
     out.number(entries.len() as u64);
     for entry in entries {
@@ -42,10 +56,9 @@ pub fn write(entries: &[Sealed], previous: impl Fn(&Sealed) -> Option<u64>) -> V
     }
     for entry in entries {
         out.number(entry.text().len() as u64);
-        lines.extend_from_slice(entry.text());
     }
     let mut out = out.into_bytes();
-    out.extend_from_slice(&lz4_flex::block::compress(&lines));
+    out.extend_from_slice(&pressed.bytes);
     out
 }
 

@@ -8,6 +8,7 @@ mod commit;
 mod create;
 mod effects;
 mod explored;
+mod failure_modes;
 mod fences;
 mod leases;
 mod log;

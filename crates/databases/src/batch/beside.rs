@@ -10,7 +10,8 @@ use std::thread;
 use tenure_core::draw::Draw;
 use tenure_core::request::Request;
 
-use super::{Decided, write_waves};
+use super::{Decided, Plan, write_waves};
+use crate::segment::Pressed;
 use crate::wait::block_on;
 use crate::{Error, Tx};
 
@@ -20,6 +21,25 @@ pub(super) const REQUESTS_MIN: usize = 128;
 const PART: usize = 32;
 /// Parts that are decided and not written yet, at most.
 const AHEAD_MAX: usize = 8;
+
+/// Fewer are pressed before a thread has begun.
+pub(super) const ENTRIES_MIN: usize = 128;
+
+/// Writes what is left of a batch that is decided, and presses its entries meanwhile.
+pub(super) fn write_and_press<T: Tx>(tx: &mut T, plan: &mut Plan) -> Result<(), Error> {
+    let waves = plan.waves();
+    let entries = &plan.entries[..];
+    let (written, pressed) = thread::scope(|scope| {
+        let presser = scope.spawn(|| Pressed::of(entries));
+        let written = block_on(write_waves(tx, waves));
+        (written, presser.join())
+    });
+    match pressed {
+        Ok(pressed) => tx.pressed(pressed),
+        Err(panic) => resume_unwind(panic),
+    }
+    written
+}
 
 pub(super) fn decide_and_write<T: Tx>(
     tx: &mut T,
@@ -34,8 +54,12 @@ pub(super) fn decide_and_write<T: Tx>(
                 let first = number * PART;
                 decided.decide(part, &seeds[first..first + part.len()], first);
                 if send.send(decided.plan.waves()).is_err() {
-                    break;
+                    return decided;
                 }
+            }
+            // What is decided last is still being written.
+            if decided.replies.iter().all(Option::is_some) {
+                decided.plan.pressed = Some(Pressed::of(&decided.plan.entries));
             }
             decided
         });

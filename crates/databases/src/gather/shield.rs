@@ -15,6 +15,7 @@ use tenure_core::request::Need;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, World};
 
+use crate::segment::Pressed;
 use crate::wait::caught;
 use crate::{
     BatchId, Commit, Database, Error, Found, Head, Overdue, Place, Posted, Query, Settled, Tx, Whole,
@@ -130,6 +131,10 @@ impl<T: Tx> Tx for ShieldTx<T> {
 
     fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send {
         self.0.judged(rows)
+    }
+
+    fn pressed(&mut self, pressed: Pressed) {
+        self.0.pressed(pressed);
     }
 
     fn append(&mut self, entries: &[Sealed]) -> impl Future<Output = Result<(), Error>> + Send {

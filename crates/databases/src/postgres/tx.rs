@@ -144,7 +144,7 @@ impl<'a> PostgresTx<'a> {
             first.entry(entry.item).or_insert(entry.version);
         }
         let number = |segment: i64| u64::try_from(segment).ok().filter(|segment| *segment > 0);
-        segment::write(&self.entries, |entry| match entry.version {
+        segment::write(&self.entries, &segment::Pressed::of(&self.entries), |entry| match entry.version {
             0 | 1 => None,
             version if first.get(&entry.item) == Some(&version) => {
                 self.locked.get(&entry.item).copied().and_then(number)

@@ -13,7 +13,7 @@ use super::rows::{Context, id_bytes};
 use super::tx::{Last, Parts};
 use super::write::settle_lanes;
 use crate::row::{Damaged, signed, unsigned};
-use crate::segment::{self, Kept};
+use crate::segment::{self, Kept, Pressed};
 use crate::{BatchId, Head, PAGE_MAX};
 
 /// Where the log ends.
@@ -40,7 +40,8 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
         let previous = found.map_or(segment, |known| known.segment);
         (entry.version > 1).then_some(previous.unsigned_abs())
     };
-    let lines = segment::write(entries, previous);
+    let pressed = parts.scratch.pressed.take().unwrap_or_else(|| Pressed::of(entries));
+    let lines = segment::write(entries, &pressed, previous);
     let sql =
         "insert into segments (segment, batch, entries, at, lines, chain) values (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = parts.context.connection.prepare_cached(sql)?;

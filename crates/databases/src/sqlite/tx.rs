@@ -30,6 +30,7 @@ use super::rows::Context;
 use super::{Shared, claim, inbox, load, log, open, write};
 use crate::id_map::IdMap;
 use crate::row::Memo;
+use crate::segment::Pressed;
 use crate::{BatchId, Commit, Error, Place, Posted, Tx};
 
 /// Whether the file is broken.
@@ -185,6 +186,8 @@ pub(super) struct Scratch {
     pub queues: Vec<(Store, Kind)>,
     /// Rows that can not be read and were taken out of the way.
     pub quarantined: Vec<(ItemId, String)>,
+    /// What will be appended, if somebody has pressed it already.
+    pub pressed: Option<Pressed>,
 }
 
 pub struct SqliteTx {
@@ -223,6 +226,7 @@ impl SqliteTx {
             touched: Vec::new(),
             queues: Vec::new(),
             quarantined: Vec::new(),
+            pressed: None,
         };
         // From here on the transaction is rolled back when it is dropped.
         let mut tx = SqliteTx { writer, lifecycles, batch, first: 0, scratch, ended: false };
@@ -320,6 +324,10 @@ impl Tx for SqliteTx {
 
     async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
         self.step(|parts| Ok(inbox::judged(parts.context.connection, rows)?))
+    }
+
+    fn pressed(&mut self, pressed: Pressed) {
+        self.scratch.pressed = Some(pressed);
     }
 
     async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
