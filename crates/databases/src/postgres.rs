@@ -4,7 +4,7 @@
 //! postgres://user@host/database?schema=tenure&connections=4&pooler=1
 //! ```
 //!
-//! READ COMMITTED with explicit row locks; a transaction waits for names, then lanes, then items, each in order, and for
+//! READ COMMITTED with explicit row locks; a transaction waits for names, then controls, then lanes, then items, each in order, and for
 //! nothing else but the first row of a name or a key. Everything is set-based and goes by primary key. The schema repeats
 //! what the kernel promises, for whoever comes with psql. Nothing here decides anything.
 //!
@@ -13,13 +13,14 @@
 //! | `url`, `pool`, `fault`, `value` | addresses, connections, errors, binary values |
 //! | `migrate`, `catalog` | the schema; queues and lifecycles, which rows name by number |
 //! | `tx` | how a transaction begins and ends |
-//! | `load`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
+//! | `load`, `controls`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
 //! | `read`, `log` | reading outside a transaction; the log's order |
 
 mod backup;
 mod catalog;
 mod claim;
+mod controls;
 mod fault;
 mod hints;
 mod inbox;
@@ -38,6 +39,7 @@ mod write;
 
 use std::sync::Arc;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -49,6 +51,7 @@ use crate::outside::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
 pub use backup::backup;
 use catalog::{Adding, Catalog};
+use controls::Governed;
 use hints::Hints;
 use laneless::Laneless;
 use moment::Spare;
@@ -104,6 +107,7 @@ pub struct Postgres {
     catalog: Catalog,
     hints: Hints,
     laneless: Laneless,
+    governed: Governed,
     spare: Spare,
     clock: Option<Clock>,
     schema: Arc<str>,
@@ -136,6 +140,7 @@ impl Postgres {
             catalog,
             hints: Hints::default(),
             laneless: Laneless::default(),
+            governed: Governed::default(),
             spare: Spare::default(),
             clock: options.clock,
             schema: address.schema.into(),
@@ -198,5 +203,9 @@ impl Database for Postgres {
 
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         self.read_due(what, after, limit).await
+    }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        self.read_control(key).await
     }
 }

@@ -22,6 +22,7 @@ mod held;
 mod rows;
 mod claim;
 mod inbox;
+mod lanes;
 mod load;
 mod log;
 pub mod migrate;
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -289,5 +291,9 @@ impl Database for Sqlite {
     async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         let clock = (self.shared.clock)();
         self.readers.read(|context| read::due(context, clock, what, after, limit)).await
+    }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        self.readers.read(|context| read::control(context, key)).await
     }
 }

@@ -14,6 +14,7 @@ mod log;
 mod matrix;
 mod moves;
 mod needs;
+mod paces;
 mod probes;
 mod properties;
 mod retries;

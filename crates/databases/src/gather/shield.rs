@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -87,6 +88,10 @@ impl<D: Database> Database for Shield<D> {
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.0.due(what, after, limit)
     }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.0.control(key)
+    }
 }
 
 impl<T: Tx> Tx for ShieldTx<T> {
@@ -107,7 +112,7 @@ impl<T: Tx> Tx for ShieldTx<T> {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Place>, Error>> + Send {
         self.0.claim(world, store, kind, after, limit)
     }
 

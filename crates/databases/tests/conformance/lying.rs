@@ -161,6 +161,10 @@ impl<D: Database> Database for Lying<'_, D> {
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.inner.due(what, after, limit)
     }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.inner.control(key)
+    }
 }
 
 pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {

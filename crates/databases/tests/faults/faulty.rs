@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -203,6 +204,10 @@ impl Database for Faulty {
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
         self.inner.due(what, after, limit)
     }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.inner.control(key)
+    }
 }
 
 impl FaultyTx {
@@ -236,7 +241,7 @@ impl Tx for FaultyTx {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         self.at(Step::Claim)?;
         self.inner.claim(world, store, kind, after, limit).await
     }
