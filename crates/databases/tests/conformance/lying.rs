@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::{Entry, Sealed};
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
