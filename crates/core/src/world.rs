@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 
 use crate::actor::Owner;
 use crate::body::Body;
+use crate::control::{Allowance, Control, QueueKey};
+use crate::decide::Draft;
 use crate::entry::{Entry, Sealed};
 use crate::execution::{Execution, SharedExecution};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::control::{Allowance, Control, QueueKey};
-use crate::decide::Draft;
 use crate::item::SharedItem;
 use crate::lifecycle::Phase;
 use crate::lifecycle::tables::Tables;

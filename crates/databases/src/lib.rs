@@ -233,10 +233,7 @@ pub trait Database: Send + Sync {
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
 
     /// What holds a kind back, and how many of its items are held. A plain read.
-    fn control(
-        &self,
-        key: &QueueKey,
-    ) -> impl Future<Output = Result<(Control, u32), Error>> + Send;
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send;
 }
 
 /// One transaction, in this order: lock, write, claim, write, append, commit. Dropped before its commit it is rolled

@@ -3,7 +3,7 @@
 //! A bell is a hint and never the truth. Whoever is woken looks in the database; whoever is not woken looks there anyway,
 //! a little later.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tenure_core::answer::Answer;
@@ -16,6 +16,8 @@ use tokio::sync::{Notify, watch};
 #[derive(Debug, Default)]
 pub(crate) struct Bells {
     kinds: Mutex<HashMap<Kind, watch::Sender<u64>>>,
+    /// Kinds of which somebody here could have leased more, had others not held so many.
+    hungry: Mutex<HashSet<Kind>>,
     resting: Mutex<HashMap<ItemId, Arc<Notify>>>,
 }
 
@@ -27,8 +29,14 @@ impl Bells {
     /// Tells whoever waits in this process what an answer means to them.
     pub fn heard(&self, request: &Request, reply: &Reply) {
         match &reply.answer {
-            Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => self.rests(execution.id.item),
-            Answer::Done(item) => self.rests(item.id),
+            Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => {
+                self.rests(execution.id.item);
+                self.feed();
+            }
+            Answer::Done(item) => {
+                self.rests(item.id);
+                self.feed();
+            }
             _ => {}
         }
         match &request.command {
@@ -39,6 +47,17 @@ impl Bells {
             Command::Commit(commit) if commit.effects.is_empty() => {}
             _ => self.ring_all(),
         }
+    }
+
+    /// There is work of this kind, and no room for it until something ends.
+    pub fn is_hungry(&self, kind: &Kind) {
+        held(&self.hungry).insert(kind.clone());
+    }
+
+    /// Something has ended.
+    fn feed(&self) {
+        let hungry = std::mem::take(&mut *held(&self.hungry));
+        hungry.iter().for_each(|kind| self.ring(kind));
     }
 
     /// There may be work of this kind.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
@@ -92,6 +93,10 @@ impl Kept {
 
     pub async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
         on!(self, database => database.due(what, after, limit).await)
+    }
+
+    pub async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        on!(self, database => database.control(key).await)
     }
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {

@@ -31,7 +31,10 @@ pub enum What {
     Pause,
     Resume,
     /// These instead of the lifecycle's; None is the lifecycle's own.
-    Limit { concurrency: Option<u32>, rate: Option<Rate> },
+    Limit {
+        concurrency: Option<u32>,
+        rate: Option<Rate>,
+    },
 }
 
 /// Who may: those who answer for what runs. Clients that create work and workers that do it may not.
@@ -83,6 +86,7 @@ fn check(concurrency: Option<u32>, rate: Option<Rate>) -> Result<(), Answer> {
     if concurrency.is_none_or(within) && rate.is_none_or(paced) {
         return Ok(());
     }
-    let detail = format!("a limit goes from 1 to {LIMIT_MAX}, a rate's span from {PACE_MIN:?} to {PACE_MAX:?}");
+    let detail =
+        format!("a limit goes from 1 to {LIMIT_MAX}, a rate's span from {PACE_MIN:?} to {PACE_MAX:?}");
     Err(Answer::Invalid(Problem::invalid(detail)))
 }

@@ -15,8 +15,8 @@ use crate::entry::{Birth, Cause, Entry, Facts, RecordMark, Sealed};
 use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
 use crate::item::{Item, SharedItem};
-use crate::lifecycle::{Phase, StateId};
 use crate::lifecycle::event::Event;
+use crate::lifecycle::{Phase, StateId};
 use crate::project::{Broken, project};
 use crate::request::NewMessage;
 use crate::time::Time;
@@ -145,7 +145,8 @@ impl<'w> Draft<'w> {
 
     /// How many items of a kind are held.
     pub fn active(&self, key: &QueueKey) -> u32 {
-        let changed = self.items.values().filter(|item| item.table.kind == key.kind && item.store == key.store);
+        let changed =
+            self.items.values().filter(|item| item.table.kind == key.kind && item.store == key.store);
         let is_active = |item: &SharedItem| item.phase() == Phase::Active;
         changed.fold(self.world.active(key), |active, item| {
             recount(active, self.world.items.get(&item.id).is_some_and(is_active), is_active(item))

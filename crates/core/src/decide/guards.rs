@@ -157,10 +157,12 @@ fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
             Some(lease) => format!("{} holds it until {}", lease.owner, lease.expires),
             None => "nobody holds it".into(),
         },
-        Guard::NoOtherRunning => match draft.lane_of(item).and_then(|(_, lane)| lane.running.first().copied()) {
-            Some(running) => format!("item {running} of the same key is held; this one waits as ready"),
-            None => "another item of the same key is held".into(),
-        },
+        Guard::NoOtherRunning => {
+            match draft.lane_of(item).and_then(|(_, lane)| lane.running.first().copied()) {
+                Some(running) => format!("item {running} of the same key is held; this one waits as ready"),
+                None => "another item of the same key is held".into(),
+            }
+        }
         Guard::DependenciesDone => match open_dependencies(draft, item).next() {
             Some(open) => format!("it depends on {open}, which has not succeeded"),
             None => "a dependency has not succeeded".into(),

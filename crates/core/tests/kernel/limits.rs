@@ -178,7 +178,8 @@ fn storm(settings: &[(&str, &str)]) -> (Vec<Time>, Vec<Time>, Control) {
 }
 
 fn most_in(times: &[Time], span: std::time::Duration) -> usize {
-    let within = |from: &Time| times.iter().filter(|time| **time >= *from && **time < from.after(span)).count();
+    let within =
+        |from: &Time| times.iter().filter(|time| **time >= *from && **time < from.after(span)).count();
     times.iter().map(within).max().unwrap_or(0)
 }
 

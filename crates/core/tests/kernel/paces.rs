@@ -15,7 +15,8 @@ fn at(micros: u64) -> Time {
 
 /// The most that happened in any span of this length, by a plain list of times.
 fn most_in_any_span(times: &[Time], per: Duration) -> usize {
-    let within = |from: &Time| times.iter().filter(|time| **time >= *from && **time < from.after(per)).count();
+    let within =
+        |from: &Time| times.iter().filter(|time| **time >= *from && **time < from.after(per)).count();
     times.iter().map(within).max().unwrap_or(0)
 }
 

@@ -361,7 +361,9 @@ enum Behind {
     Nothing,
     OneOfALane,
     /// So many were offered before, in this transaction.
-    SomeOfALane { offered: usize },
+    SomeOfALane {
+        offered: usize,
+    },
 }
 
 impl From {

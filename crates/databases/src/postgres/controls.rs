@@ -25,7 +25,8 @@ const ALONE: &str = "select pg_advisory_xact_lock(hashtext('tenure controls @'),
 const SHARED: &str = "select pg_advisory_xact_lock_shared(hashtext('tenure controls @'), $1)";
 const TRY_SHARED: &str = "select pg_try_advisory_xact_lock_shared(hashtext('tenure controls @'), $1)";
 const PRESENT: &str = "select c.queue from @.controls c where c.queue = any($1)";
-const LOCK: &str = "select c.queue, c.value from @.controls c where c.queue = any($1) order by c.queue for update";
+const LOCK: &str =
+    "select c.queue, c.value from @.controls c where c.queue = any($1) order by c.queue for update";
 /// So that there is something to lock.
 const PREPARE: &str = "insert into @.controls (queue, value) select unnest($1), '{\"trips\":0,\"deferred\":0}' \
     on conflict do nothing";

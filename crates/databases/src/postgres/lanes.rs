@@ -187,10 +187,7 @@ impl PostgresTx<'_> {
             return Ok(());
         }
         let now = self.now.micros();
-        let asks = vec![
-            Ask::count(OVER, [int(queue), long(now)]),
-            Ask::rows(MORE, [int(queue), long(now)]),
-        ];
+        let asks = vec![Ask::count(OVER, [int(queue), long(now)]), Ask::rows(MORE, [int(queue), long(now)])];
         let more = self.ask(asks).await?.pop().unwrap_or_default();
         let mut due: Vec<(LaneKey, Lane)> = Vec::new();
         for row in &more.rows {

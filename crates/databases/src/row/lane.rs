@@ -112,7 +112,9 @@ mod tests {
         let mut kept = Pace::default();
         assert_eq!(read_pace(&pace(&kept)).unwrap(), kept);
         for step in 0..400_i64 {
-            let at = Time::from_micros(1_794_774_300_000_000 - 700_000_000_000_000 * (step % 3) + step * 1_000_000);
+            let at = Time::from_micros(
+                1_794_774_300_000_000 - 700_000_000_000_000 * (step % 3) + step * 1_000_000,
+            );
             kept.take(Duration::from_secs(3), at);
             assert_eq!(read_pace(&pace(&kept)).unwrap(), kept);
         }

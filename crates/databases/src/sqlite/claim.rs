@@ -12,10 +12,10 @@ use tenure_core::word::{Kind, Store};
 use tenure_core::world::World;
 
 use super::fault::Fault;
+use super::lanes::{let_time_pass, settle_lanes};
 use super::load::{Hanging, enter, load_hanging};
 use super::rows::{FoundItem, Read, id_bytes, read_item};
 use super::tx::Parts;
-use super::lanes::{let_time_pass, settle_lanes};
 use crate::Place;
 
 /// Due rows that one claim moves over to the ready ones. More would make everyone wait for a claim of one item; the rest

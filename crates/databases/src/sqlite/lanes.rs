@@ -120,10 +120,7 @@ pub(super) fn write_control(
     Ok(connection.prepare_cached(sql)?.execute((queue, control::write(control)))?)
 }
 
-pub(super) fn read_control(
-    connection: &rusqlite::Connection,
-    queue: i64,
-) -> Result<Option<Control>, Fault> {
+pub(super) fn read_control(connection: &rusqlite::Connection, queue: i64) -> Result<Option<Control>, Fault> {
     let mut statement = connection.prepare_cached("select value from controls where queue = ?1")?;
     let value: Option<String> = statement.query_row([queue], |row| row.get(0)).optional()?;
     let damaged = |why: Damaged| Damaged(format!("what holds queue {queue} back: {}", why.0));

@@ -88,7 +88,10 @@ pub async fn a_kind_runs_no_more_at_once_than_it_may<H: Harness>(bench: &Bench<H
     add(bench, &[("concurrency", "3")]).await;
     let items = tasks(bench, 9).await;
     let reply = bench.reply(request("worker:a/1", acquire(&["task"], 9))).await;
-    assert_eq!(reply.held_back.as_ref().map(|held| (held.by, held.until)), Some((Bound::Concurrency(3), None)));
+    assert_eq!(
+        reply.held_back.as_ref().map(|held| (held.by, held.until)),
+        Some((Bound::Concurrency(3), None))
+    );
     let held = leases(reply.answer);
     assert_eq!(ids(&held), items[..3]);
     assert_eq!(refused_by(bench, items[8]).await, Bound::Concurrency(3));
@@ -215,7 +218,10 @@ pub async fn an_operator_pauses_and_limits_a_kind<H: Harness>(bench: &Bench<H>) 
     let first = lease(bench, "worker:a/1", &["job"], 1).await;
     let paused = bench.reply(request("human:ops", order("job", What::Pause))).await;
     assert!(paused.fresh && matches!(&paused.answer, Answer::Controlled(control) if control.pause.is_some()));
-    assert!(!bench.reply(request("human:ops", order("job", What::Pause))).await.fresh, "it is paused already");
+    assert!(
+        !bench.reply(request("human:ops", order("job", What::Pause))).await.fresh,
+        "it is paused already"
+    );
     let reply = bench.reply(request("worker:a/1", acquire(&["job", "run"], 5))).await;
     assert_eq!(reply.held_back.map(|held| held.by), Some(Bound::Paused));
     assert_eq!(leases(reply.answer), []);
@@ -240,7 +246,8 @@ pub async fn an_operator_pauses_and_limits_a_kind<H: Harness>(bench: &Bench<H>) 
 }
 
 pub async fn a_spent_budget_puts_retries_off_and_an_open_breaker_stops_leases<H: Harness>(bench: &Bench<H>) {
-    let settings = [("retry budget", "2 per 10 s"), ("breaker", "4 failures in 10 s, pause 30 s"), ("backoff", "1 s")];
+    let settings =
+        [("retry budget", "2 per 10 s"), ("breaker", "4 failures in 10 s, pause 30 s"), ("backoff", "1 s")];
     add(bench, &settings).await;
     let items = tasks(bench, 6).await;
     let held = lease(bench, "worker:a/1", &["task"], 5).await;
@@ -276,7 +283,8 @@ pub async fn many_claimers_never_exceed_a_limit<H: Harness>(bench: &Bench<H>) {
     let creates: Vec<_> = (0..40).map(|number| create(of_key(["a", "b", "c", "d"][number % 4]))).collect();
     bench.batch(&creates).await;
     for round in 0..400 {
-        let claims = (0..6).map(|worker| request(&format!("worker:w{worker}/1"), acquire(&["task"], 1 + round % 3)));
+        let claims =
+            (0..6).map(|worker| request(&format!("worker:w{worker}/1"), acquire(&["task"], 1 + round % 3)));
         let replies = bench.race(claims).await;
         let (of_kind, of_key) = running(bench).await;
         assert!(of_kind <= 3 && of_key <= 2, "{of_kind} run, {of_key} of one key");
