@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::actor::{Owner, Roles};
 use crate::body::Body;
 use crate::code::{Code, Problem};
+use crate::control::{Control, HeldBack};
 use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, ItemId};
 use crate::item::SharedItem;
@@ -32,6 +33,8 @@ pub enum Answer {
     Done(SharedItem),
     /// It was so already; nothing was written.
     Same(SharedItem),
+    /// What holds a kind back from now on.
+    Controlled(Box<Control>),
 
     /// The version the caller expected is not the one found.
     Stale {
@@ -47,6 +50,8 @@ pub enum Answer {
         owner: Owner,
         until: Time,
     },
+    /// A limit allows no more leases now: what is full, and until when.
+    Limited(Box<HeldBack>),
     NotFound(String),
     /// The event is not possible in this state, or a guard does not hold.
     Refused(Box<Refusal>),
@@ -87,11 +92,12 @@ impl Answer {
     pub fn code(&self) -> Option<Code> {
         match self {
             Answer::Created(_) | Answer::Coalesced(_) | Answer::Leased(_) | Answer::Renewed { .. } => None,
-            Answer::Ran(_) | Answer::Done(_) | Answer::Same(_) => None,
+            Answer::Ran(_) | Answer::Done(_) | Answer::Same(_) | Answer::Controlled(_) => None,
             Answer::Stale { .. } => Some(Code::TransitionRefused),
             Answer::LeaseLost(_) => Some(Code::LeaseLost),
             Answer::AlreadyCommitted(_) => Some(Code::AlreadyCommitted),
             Answer::Held { .. } => Some(Code::ClaimConflict),
+            Answer::Limited(_) => Some(Code::RateLimited),
             Answer::NotFound(_) => Some(Code::NotFound),
             Answer::Refused(refusal) => Some(refusal.problem.code.clone()),
             Answer::Forbidden { .. } => Some(Code::Forbidden),

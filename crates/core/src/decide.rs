@@ -10,6 +10,7 @@
 pub mod acquire;
 pub mod cancel;
 pub mod commit;
+pub mod control;
 pub mod create;
 mod draft;
 mod effects;
@@ -18,6 +19,7 @@ pub mod erase;
 pub mod fail;
 pub mod finish;
 mod guards;
+mod limits;
 pub mod link;
 pub mod note;
 pub mod plain;
@@ -75,6 +77,7 @@ pub fn decide(world: &World, request: &Request, draw: &mut Draw) -> Decision {
         Command::Note(note) => note.decide(&mut draft, request),
         Command::Link(link) => link.decide(&mut draft, request),
         Command::Erase(erase) => erase.decide(&mut draft, request),
+        Command::Control(order) => order.decide(&mut draft, request),
         Command::Sweep(sweep) => sweep.decide(&mut draft, request, draw),
     };
     match decided {

@@ -102,6 +102,11 @@ impl Item {
         self.key.as_ref().filter(|_| self.table.is_exclusive())
     }
 
+    /// Its key, where it waits behind the lane of that key.
+    pub fn lane_key(&self) -> Option<&Key> {
+        self.key.as_ref().filter(|_| self.table.is_laned())
+    }
+
     pub fn phase(&self) -> Phase {
         self.table.phase(self.state)
     }

@@ -337,7 +337,28 @@ impl Table {
 
     /// Whether items of this kind share a lane with others of their key.
     pub fn uses_lanes(&self) -> bool {
-        self.exclusive || self.supersedes || self.settings.coalesce != Coalesce::No
+        self.is_laned() || self.supersedes || self.settings.coalesce != Coalesce::No
+    }
+
+    /// Whether ready items with a key wait behind their lane: a key has its turn, or limits of its own.
+    pub fn is_laned(&self) -> bool {
+        self.exclusive || self.limits_keys()
+    }
+
+    /// Whether each key has a limit of concurrency or rate.
+    pub fn limits_keys(&self) -> bool {
+        self.settings.concurrency.key.is_some() || self.settings.rate.key.is_some()
+    }
+
+    /// Whether there is something to look at before an item of this kind is leased.
+    pub fn is_governed(&self) -> bool {
+        let limited = self.settings.concurrency.kind.is_some() || self.settings.rate.kind.is_some();
+        limited || self.counts_failures()
+    }
+
+    /// Whether a failure of this kind counts for more than its own item.
+    pub fn counts_failures(&self) -> bool {
+        self.settings.retry_budget.is_some() || self.settings.breaker.is_some()
     }
 }
 

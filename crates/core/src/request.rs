@@ -9,14 +9,16 @@ use alloc::vec::Vec;
 
 use crate::actor::Actor;
 use crate::body::Body;
+use crate::control::QueueKey;
 use crate::id::{ExecutionId, ItemId, RecordId};
 use crate::lifecycle::tables::Tables;
-use crate::word::{EventName, Key, Label, Store};
+use crate::word::{EventName, Key, Kind, Label, Store};
 use crate::world::{LaneKey, NameKey, NameScope};
 
 pub use crate::decide::acquire::Acquire;
 pub use crate::decide::cancel::Cancel;
 pub use crate::decide::commit::Commit;
+pub use crate::decide::control::{Order, What};
 pub use crate::decide::create::Create;
 pub use crate::decide::erase::Erase;
 pub use crate::decide::fail::Fail;
@@ -58,6 +60,8 @@ pub enum Command {
     Note(Note),
     Link(Relink),
     Erase(Erase),
+    /// An operator's word about a kind.
+    Control(Order),
     /// What time has made due; the engine's own.
     Sweep(Sweep),
 }
@@ -127,17 +131,27 @@ impl Effects {
 }
 
 /// What must be locked and loaded before a request can be decided. Sorted, because that is the lock order: names,
-/// then lanes, then items. The database adds what only it can know: the items that names and lanes point to, the lanes
+/// then controls, then lanes, then items. The database adds what only it can know: the items that names and lanes point to, the lanes
 /// of the items (an item's kind and key never change), the committed execution, payload and linked items of each.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Need {
     pub names: BTreeSet<NameKey>,
+    /// Kinds of which something may be leased. Their control is needed where they have one or their lifecycle limits
+    /// leases, and then with the number of their held items and the probe of their breaker.
+    pub controls: BTreeSet<QueueKey>,
+    /// Kinds of which an item is leased as it is created: their control is needed likewise.
+    pub takes: BTreeSet<QueueKey>,
+    /// Kinds whose control may be changed by hand: nobody leases anything of them meanwhile.
+    pub orders: BTreeSet<QueueKey>,
     pub lanes: BTreeSet<LaneKey>,
     pub items: BTreeSet<ItemId>,
     pub executions: BTreeSet<ExecutionId>,
     pub records: BTreeSet<RecordId>,
-    /// Items that may be leased: whoever gets one gets its payload. Of others it is needed where guards look into it.
+    /// Items that may be leased: whoever gets one gets its payload. Of others it is needed where guards look into it. The
+    /// control of their kind is needed as in `controls`.
     pub payloads: BTreeSet<ItemId>,
+    /// Items whose execution may fail: the control of their kind is needed where its lifecycle counts failures.
+    pub failing: BTreeSet<ItemId>,
 }
 
 impl Request {
@@ -145,12 +159,19 @@ impl Request {
         match &self.command {
             Command::Create(create) => {
                 create.needs(&self.store, tables, need);
-                create.take.iter().for_each(|terms| self.needs_of_terms(terms, need));
+                if let Some(terms) = &create.take {
+                    need.takes.insert(self.queue(&create.kind));
+                    self.needs_of_terms(terms, need);
+                }
             }
-            Command::Acquire(acquire) => self.needs_of_terms(&acquire.terms, need),
+            Command::Acquire(acquire) => {
+                need.controls.extend(acquire.kinds.iter().map(|kind| self.queue(kind)));
+                self.needs_of_terms(&acquire.terms, need);
+            }
             Command::Take(take) => {
                 need.items.insert(take.item);
                 need.payloads.insert(take.item);
+                need.failing.insert(take.item);
                 self.needs_of_terms(&take.terms, need);
             }
             Command::Start(start) => need.execution(start.execution),
@@ -167,6 +188,7 @@ impl Request {
             Command::Finish(finish) => need.execution(finish.execution),
             Command::Fail(fail) => {
                 need.execution(fail.execution);
+                need.failing.insert(fail.execution.item);
                 need.effects(&self.store, fail.execution.item, &fail.offers, tables);
             }
             Command::Release(release) => need.execution(release.execution),
@@ -190,7 +212,11 @@ impl Request {
             Command::Erase(erase) => {
                 need.items.insert(erase.item);
             }
+            Command::Control(order) => {
+                need.orders.insert(order.queue(self));
+            }
             Command::Sweep(sweep) => {
+                need.failing.insert(sweep.item);
                 need.execution(ExecutionId { item: sweep.item, fence: sweep.fence });
                 if let Due::Lapsed { session } = sweep.due {
                     need.items.insert(session);
@@ -198,6 +224,10 @@ impl Request {
                 need.effects(&self.store, sweep.item, &sweep.offers, tables);
             }
         }
+    }
+
+    fn queue(&self, kind: &Kind) -> QueueKey {
+        QueueKey { store: self.store.clone(), kind: kind.clone() }
     }
 
     /// A lease is entered under the name of its request, beside those that the name has already.
@@ -212,6 +242,18 @@ impl Request {
 }
 
 impl Need {
+    /// Every kind that is named whose control is needed.
+    pub fn queues(&self) -> BTreeSet<QueueKey> {
+        self.controls.iter().chain(&self.takes).chain(&self.orders).cloned().collect()
+    }
+
+    /// Whether nothing else is needed than to know which kinds something is leased of.
+    pub fn is_only_controls(&self) -> bool {
+        let items = self.items.is_empty() && self.payloads.is_empty() && self.failing.is_empty();
+        let rest = self.lanes.is_empty() && self.executions.is_empty() && self.records.is_empty();
+        items && rest && self.names.is_empty() && self.takes.is_empty() && self.orders.is_empty()
+    }
+
     fn execution(&mut self, execution: ExecutionId) {
         self.items.insert(execution.item);
         self.executions.insert(execution);

@@ -8,16 +8,19 @@ use alloc::vec::Vec;
 
 use crate::actor::Owner;
 use crate::body::Body;
+use crate::control::{Allowance, Control, QueueKey};
+use crate::decide::Draft;
 use crate::entry::{Entry, Sealed};
 use crate::execution::{Execution, SharedExecution};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::item::{Item, SharedItem};
+use crate::item::SharedItem;
 use crate::lifecycle::Phase;
-use crate::lifecycle::settings::Coalesce;
 use crate::lifecycle::tables::Tables;
 use crate::time::Time;
 use crate::word::{Key, Kind, Label, Store};
+
+pub use crate::lane::{Lane, LaneKey};
 
 #[derive(Clone, Debug, Default)]
 pub struct World {
@@ -31,6 +34,10 @@ pub struct World {
     pub executions: BTreeMap<ExecutionId, SharedExecution>,
     pub names: BTreeMap<NameKey, Named>,
     pub lanes: BTreeMap<LaneKey, Lane>,
+    /// What holds kinds back. A kind that nothing was said of has none.
+    pub controls: BTreeMap<QueueKey, Control>,
+    /// How many items of a kind are held, where a database has counted them; otherwise all items are here to be counted.
+    pub active: BTreeMap<QueueKey, u32>,
     pub records: BTreeMap<RecordId, Record>,
     pub messages: Vec<Message>,
     pub entries: BTreeMap<(ItemId, u64), Sealed>,
@@ -61,55 +68,6 @@ pub enum Named {
     Folded { item: ItemId, digest: Hash },
     /// The leases that one acquire got.
     Leased(Vec<ExecutionId>),
-}
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LaneKey {
-    pub store: Store,
-    pub kind: Kind,
-    pub key: Key,
-}
-
-/// The items that share a key: the lock and the truth of that key. Derived from the items, never the other way round.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Lane {
-    /// The one that is held.
-    pub running: Option<ItemId>,
-    /// The one that a create on this key is answered with.
-    pub open: Option<ItemId>,
-    /// The one that succeeded last, as long as it stays so.
-    pub latest: Option<ItemId>,
-}
-
-impl Lane {
-    /// The lane after one of its items changed.
-    pub fn after(mut self, before: Option<&Item>, after: &Item) -> Lane {
-        let was = before.map(Item::phase);
-        let now = after.phase();
-        keep(&mut self.running, after.id, after.table.is_exclusive() && now == Phase::Active);
-        let open = match after.table.settings.coalesce {
-            Coalesce::No => false,
-            Coalesce::Ready => now == Phase::Ready,
-            Coalesce::Unfinished => !now.is_ended(),
-        };
-        keep(&mut self.open, after.id, open);
-        let succeeded = after.table.supersedes() && now == Phase::Succeeded;
-        if succeeded && was != Some(Phase::Succeeded) {
-            self.latest = Some(after.id);
-        } else if !succeeded && self.latest == Some(after.id) {
-            self.latest = None;
-        }
-        self
-    }
-}
-
-/// Puts the id into the place or takes it out. A place that another item has stays that item's.
-fn keep(place: &mut Option<ItemId>, id: ItemId, belongs: bool) {
-    match *place {
-        None if belongs => *place = Some(id),
-        Some(found) if found == id && !belongs => *place = None,
-        _ => {}
-    }
 }
 
 /// A stored output with a stable id. Append-only: the same id is never written with other content.
@@ -163,6 +121,8 @@ pub enum Change {
     Execution(SharedExecution),
     Name(NameKey, Named),
     Lane(LaneKey, Lane),
+    /// What holds a kind back from now on. Not in the log.
+    Control(QueueKey, Control),
     Record(Record),
     Message(Message),
     /// Payload, output and record bodies of the item are deleted.
@@ -189,6 +149,7 @@ impl World {
                 if let Some(payload) = payload {
                     self.payloads.insert(item.id, payload);
                 }
+                self.count(None, &item);
                 let before = self.items.insert(item.id, item);
                 assert!(before.is_none(), "an item is inserted once");
             }
@@ -196,7 +157,9 @@ impl World {
                 if let Some(output) = output {
                     self.outputs.insert(item.id, output);
                 }
-                let before = self.items.insert(item.id, item);
+                let before = self.items.get(&item.id).cloned();
+                self.count(before.as_ref(), &item);
+                self.items.insert(item.id, item);
                 assert_eq!(
                     before.map(|item| item.version),
                     Some(was),
@@ -228,6 +191,12 @@ impl World {
             Change::Lane(key, lane) => {
                 self.lanes.insert(key, lane);
             }
+            Change::Control(key, control) if control == Control::default() => {
+                self.controls.remove(&key);
+            }
+            Change::Control(key, control) => {
+                self.controls.insert(key, control);
+            }
             Change::Record(record) => {
                 let before = self.records.insert(record.id, record);
                 assert!(before.is_none(), "a record is written once");
@@ -247,6 +216,32 @@ impl World {
         }
     }
 
+    /// Keeps the number of held items true where it was counted.
+    fn count(&mut self, before: Option<&SharedItem>, after: &SharedItem) {
+        if self.active.is_empty() {
+            return;
+        }
+        let was = before.is_some_and(|item| item.phase() == Phase::Active);
+        let key = QueueKey { store: after.store.clone(), kind: after.table.kind.clone() };
+        if let Some(active) = self.active.get_mut(&key) {
+            *active = recount(*active, was, after.phase() == Phase::Active);
+        }
+    }
+
+    /// How many items of a kind may be leased now.
+    pub fn allowance(&self, key: &QueueKey) -> Allowance {
+        Draft::new(self).allowance(key)
+    }
+
+    /// How many items of a kind are held.
+    pub fn active(&self, key: &QueueKey) -> u32 {
+        let is_one = |item: &&SharedItem| {
+            item.phase() == Phase::Active && item.table.kind == key.kind && item.store == key.store
+        };
+        let counted = || u32::try_from(self.items.values().filter(is_one).count()).unwrap_or(u32::MAX);
+        self.active.get(key).copied().unwrap_or_else(counted)
+    }
+
     /// The ended and committed executions of an item, oldest first.
     pub fn executions_of(&self, item: ItemId) -> impl Iterator<Item = &Execution> {
         let from = ExecutionId { item, fence: Fence(0) };
@@ -257,5 +252,14 @@ impl World {
     /// An item's entries, oldest first.
     pub fn history(&self, item: ItemId) -> impl Iterator<Item = &Entry> {
         self.entries.range((item, 0)..=(item, u64::MAX)).map(|(_, entry)| &**entry)
+    }
+}
+
+/// A number of held items after one of them changed.
+pub(crate) fn recount(active: u32, was: bool, is: bool) -> u32 {
+    match (was, is) {
+        (false, true) => active.saturating_add(1),
+        (true, false) => active.saturating_sub(1),
+        (false, false) | (true, true) => active,
     }
 }

@@ -179,7 +179,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             key: key.map(String::from),
             coalesce,
             derived,
-            concurrency,
+            concurrency: Limit { key: concurrency.key.map(|count: u32| count.min(1_000)), ..concurrency },
             rate: Limit { kind: has_kind.then_some(kind_rate), key: has_key.then_some(key_rate) },
             retry_budget,
             breaker: breaker.map(|(failures, within, pause)| Breaker { failures, within, pause }),

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::answer::Answer;
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::{ExecutionId, ItemId};
@@ -140,6 +141,10 @@ impl Database for Watched {
     async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
         self.database.upcoming(store, kinds).await
     }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        self.database.control(key).await
+    }
 }
 
 impl Tx for WatchedTx {
@@ -163,7 +168,7 @@ impl Tx for WatchedTx {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         let since = now();
         let claimed = self.tx.claim(world, store, kind, after, limit).await;
         self.spent.add(2, since);

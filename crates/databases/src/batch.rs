@@ -15,6 +15,7 @@ mod pool;
 use std::collections::BTreeMap;
 
 use tenure_core::answer::Answer;
+use tenure_core::control::{Control, HeldBack, QueueKey};
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
@@ -38,6 +39,8 @@ pub struct Reply {
     pub answer: Answer,
     /// Something was written for it. A repeat that answers the same is not fresh.
     pub fresh: bool,
+    /// An acquire got less than it asked for because of this.
+    pub held_back: Option<Box<HeldBack>>,
 }
 
 /// Decides and writes a batch. Every request gets its own reply, once what it says is durable.
@@ -115,7 +118,9 @@ async fn attempt<D: Database>(
         for (request, reply) in requests.iter().zip(&mut replies) {
             if let Command::Acquire(acquire) = &request.command {
                 let decision = pool.decide(&mut tx, &mut world, request, acquire).await?;
-                *reply = Some(plan.take(&mut world, decision));
+                let mut taken = plan.take(&mut world, decision);
+                taken.held_back = pool::held_back(&world, request, acquire, &taken.answer);
+                *reply = Some(taken);
             }
         }
     }
@@ -197,6 +202,8 @@ pub(crate) struct Plan {
     /// The k-th change of a row is in a later wave than the one before it, so that a database sees every single step.
     waves: Vec<Vec<Change>>,
     last: Last,
+    /// Written once, however often they change: what a control was meanwhile nobody asks.
+    controls: BTreeMap<QueueKey, Control>,
     pub(crate) entries: Vec<Sealed>,
     /// The entries, once no more can come.
     pressed: Option<Pressed>,
@@ -210,6 +217,8 @@ struct Last {
     items: IdMap<usize>,
     names: BTreeMap<NameKey, usize>,
     lanes: BTreeMap<LaneKey, usize>,
+    /// Lanes of which several run at once: the wave they are in and the place in it. They too are written once.
+    shared: BTreeMap<LaneKey, (usize, usize)>,
 }
 
 impl Last {
@@ -233,6 +242,7 @@ impl Last {
                 self.lanes.insert(key.clone(), wave);
                 wave
             }
+            Change::Control(..) => unreachable!("a control is written once, at the end"),
             Change::Entry(_) => unreachable!("an entry is no row: it is appended"),
         }
     }
@@ -254,7 +264,7 @@ impl Plan {
         let fresh = !decision.changes.is_empty();
         self.changed |= fresh;
         self.add(world, decision.changes);
-        Reply { answer: decision.answer, fresh }
+        Reply { answer: decision.answer, fresh, held_back: None }
     }
 
     /// Takes changes. Entries are only appended: no decision reads them.
@@ -266,16 +276,39 @@ impl Plan {
         });
         let floor = lanes.max().map_or(0, |wave| wave + 1);
         for change in changes {
-            if let Change::Entry(entry) = change {
-                self.entries.push(entry);
-                continue;
+            match &change {
+                Change::Entry(_) => {}
+                Change::Control(key, control) => drop(self.controls.insert(key.clone(), control.clone())),
+                Change::Lane(key, _) if is_shared(world, key) => self.share(key, &change),
+                _ => {
+                    let wave = self.last.wave(&change, floor);
+                    self.wave(wave).push(change.clone());
+                }
             }
-            let wave = self.last.wave(&change, floor);
-            if self.waves.len() <= wave {
-                self.waves.resize_with(wave + 1, Vec::new);
+            match change {
+                Change::Entry(entry) => self.entries.push(entry),
+                row => world.apply_one(row),
             }
-            self.waves[wave].push(change.clone());
-            world.apply_one(change);
+        }
+    }
+
+    fn wave(&mut self, wave: usize) -> &mut Vec<Change> {
+        if self.waves.len() <= wave {
+            self.waves.resize_with(wave + 1, Vec::new);
+        }
+        &mut self.waves[wave]
+    }
+
+    /// A lane whose items do not exclude each other: its last word takes the place of those before it.
+    fn share(&mut self, key: &LaneKey, change: &Change) {
+        match self.last.shared.get(key).copied() {
+            Some((wave, place)) => self.waves[wave][place] = change.clone(),
+            None => {
+                let wave = self.wave(0);
+                wave.push(change.clone());
+                let place = wave.len() - 1;
+                self.last.shared.insert(key.clone(), (0, place));
+            }
         }
     }
 
@@ -288,8 +321,17 @@ impl Plan {
     /// What was taken so far and is not written.
     fn waves(&mut self) -> Vec<Vec<Change>> {
         self.last = Last::default();
+        let controls = std::mem::take(&mut self.controls).into_iter();
+        let controls: Vec<Change> = controls.map(|(key, control)| Change::Control(key, control)).collect();
+        if !controls.is_empty() {
+            self.wave(0).extend(controls);
+        }
         std::mem::take(&mut self.waves)
     }
+}
+
+fn is_shared(world: &World, key: &LaneKey) -> bool {
+    world.tables.laned(&key.kind).is_some_and(|table| !table.is_exclusive())
 }
 
 async fn write_waves<T: Tx>(tx: &mut T, waves: Vec<Vec<Change>>) -> Result<(), Error> {

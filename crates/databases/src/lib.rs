@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::execution::Execution;
 use tenure_core::hash::Hash;
@@ -241,6 +242,9 @@ pub trait Database: Send + Sync {
         store: &Store,
         kinds: &[Kind],
     ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send;
+
+    /// What holds a kind back, and how many of its items are held. A plain read.
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send;
 }
 
 /// One transaction, in this order: lock, write, claim, write, append, commit. Dropped before its commit it is rolled
@@ -253,13 +257,14 @@ pub trait Tx: Send {
     /// judged by the same ones.
     fn tables(&self) -> Arc<Tables>;
 
-    /// Locks names, lanes and items, each in order, loads them, then reads the clock. The only step that waits. A name or
+    /// Locks names, controls, lanes and items, each in order, loads them, then reads the clock. The only step that waits. A name or
     /// a lane that does not exist yet is locked too, or two creates could both find it missing.
     fn lock(&mut self, need: &Need) -> impl Future<Output = Result<World, Error>> + Send;
 
     /// Locks up to `limit` ready, due items of a kind after a place, in rank order, skipping what others have locked,
-    /// and puts them into the world with what a decision about them needs. Of the items of an exclusive key only the
-    /// oldest is offered, and none while one is held. Never waits.
+    /// and puts them into the world with what a decision about them needs. Of the items behind a lane the oldest are
+    /// offered, as many as it has room for, none before an older one: where such a one ranks lower its place is that of the
+    /// older one's rank. Never waits.
     ///
     /// It sees what this transaction has written, so an acquire can lease what the same batch created. What it loads
     /// replaces what the world has: that is as new or newer, since an item may have been loaded before, unlocked, because
@@ -271,7 +276,7 @@ pub trait Tx: Send {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<Place>, Error>> + Send;
 
     /// Writes rows. No row occurs twice in one wave. Answers how many were written; the caller compares. A wave may be kept
     /// until something else is asked for or the commit: it then counts as written, and what it does not find fails that

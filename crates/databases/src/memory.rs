@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
 use tenure_core::id::{ExecutionId, ItemId};
@@ -182,6 +183,12 @@ impl Database for Memory {
         };
         Ok(kinds.iter().filter_map(first).collect())
     }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        let kept = self.kept.lock().await;
+        let control = kept.world.controls.get(key).cloned().unwrap_or_default();
+        Ok((control, kept.world.active(key)))
+    }
 }
 
 #[derive(Debug)]
@@ -216,33 +223,35 @@ impl Tx for MemoryTx {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         let ready = |item: &&SharedItem| {
             item.store == *store && item.table.kind == *kind && item.slot(self.now) == Slot::Ready
         };
-        let ready: Vec<&SharedItem> = self.written().filter(ready).collect();
-        let mut oldest: BTreeMap<&Key, (Time, ItemId)> = BTreeMap::new();
-        for item in &ready {
-            let age = (item.created, item.id);
-            if let Some(key) = &item.key {
-                oldest.entry(key).and_modify(|oldest| *oldest = age.min(*oldest)).or_insert(age);
+        let mut places: Vec<Place> = Vec::new();
+        let mut behind: BTreeMap<&Key, Vec<&SharedItem>> = BTreeMap::new();
+        for item in self.written().filter(ready) {
+            match item.lane_key() {
+                Some(key) => behind.entry(key).or_default().push(item),
+                None => places.push(Place::of(item)),
             }
         }
-        // Within an exclusive key the oldest due item is next, and only while none is held.
-        let is_next = |item: &Item| match item.exclusive_key() {
-            Some(key) => oldest.get(key) == Some(&(item.created, item.id)) && !self.is_running(item, key),
-            None => true,
-        };
-        let mut places: Vec<Place> =
-            ready.iter().filter(|item| is_next(item)).map(|item| Place::of(item)).collect();
+        // Of a key the oldest are next, as many as it has room for, none before an older one.
+        for (key, mut items) in behind {
+            items.sort_by_key(|item| (item.created, item.id));
+            let mut rank = Time::from_micros(i64::MIN);
+            for item in items.into_iter().take(self.room(store, kind, key)) {
+                rank = rank.max(item.rank());
+                places.push(Place { rank, id: item.id });
+            }
+        }
         places.retain(|place| after.is_none_or(|after| *place > after));
         places.sort();
-        let offered: Vec<ItemId> = places.into_iter().take(limit).map(|place| place.id).collect();
-        let need = Need { items: offered.iter().copied().collect(), ..Need::default() };
+        places.truncate(limit);
+        let need = Need { items: places.iter().map(|place| place.id).collect(), ..Need::default() };
         load(&self.kept.world, &need, world);
         // A lane that this transaction emptied is not in the world, and must not come back from what is kept.
-        world.apply(self.lanes.iter().map(|(key, lane)| Change::Lane(key.clone(), *lane)).collect());
-        Ok(offered)
+        world.apply(self.lanes.iter().map(|(key, lane)| Change::Lane(key.clone(), lane.clone())).collect());
+        Ok(places)
     }
 
     async fn write(&mut self, wave: &[Change]) -> Result<usize, Error> {
@@ -293,11 +302,11 @@ impl MemoryTx {
         self.items.get(&id).or_else(|| self.kept.world.items.get(&id))
     }
 
-    fn is_running(&self, item: &Item, key: &Key) -> bool {
-        let (store, kind) = (item.store.clone(), item.table.kind.clone());
-        let lane = LaneKey { store, kind, key: key.clone() };
-        let lane = self.lanes.get(&lane).or_else(|| self.kept.world.lanes.get(&lane));
-        lane.is_some_and(|lane| lane.running.is_some())
+    fn room(&self, store: &Store, kind: &Kind, key: &Key) -> usize {
+        let lane = LaneKey { store: store.clone(), kind: kind.clone(), key: key.clone() };
+        let lane = self.lanes.get(&lane).or_else(|| self.kept.world.lanes.get(&lane)).cloned();
+        let table = self.tables.laned(kind);
+        table.map_or(0, |table| lane.unwrap_or_default().room(table, self.now) as usize)
     }
 
     /// Whether a change finds its row as it expects it.
@@ -310,7 +319,7 @@ impl MemoryTx {
                 .is_some_and(|found| found.fence == execution.fence && found.lease.is_some()),
             Change::Erase(item) => self.item(*item).is_some(),
             Change::Record(record) => !self.kept.world.records.contains_key(&record.id),
-            Change::Execution(_) | Change::Name(..) | Change::Lane(..) => true,
+            Change::Execution(_) | Change::Name(..) | Change::Lane(..) | Change::Control(..) => true,
             Change::Message(_) | Change::Entry(_) => true,
         }
     }
@@ -321,11 +330,11 @@ impl MemoryTx {
                 self.items.insert(item.id, item.clone());
             }
             Change::Lane(key, lane) => {
-                self.lanes.insert(key.clone(), *lane);
+                self.lanes.insert(key.clone(), lane.clone());
             }
             // A renewal moves no item in or out of what a claim looks for.
             Change::Renew { .. } | Change::Erase(_) | Change::Record(_) | Change::Execution(_) => {}
-            Change::Name(..) | Change::Message(_) | Change::Entry(_) => {}
+            Change::Name(..) | Change::Control(..) | Change::Message(_) | Change::Entry(_) => {}
         }
         self.staged.push(change);
     }
@@ -353,15 +362,16 @@ fn load(kept: &World, need: &Need, world: &mut World) {
     }
     for key in lanes {
         let Some(lane) = kept.lanes.get(&key) else { continue };
-        items.extend(lane.open.into_iter().chain(lane.latest).chain(lane.running));
-        world.lanes.entry(key).or_insert(*lane);
+        items.extend(lane.items());
+        world.lanes.entry(key).or_insert_with(|| lane.clone());
     }
+    let probes = load_controls(kept, need, world);
     // Linked items are read for guards and never written, so they need no lock and nothing that hangs on them.
     let linked = items
         .iter()
         .filter_map(|id| kept.items.get(id))
         .flat_map(|item| item.links.iter().map(|link| link.to));
-    let read_only: BTreeSet<ItemId> = linked.collect();
+    let read_only: BTreeSet<ItemId> = linked.chain(probes).collect();
     for item in items.iter().chain(&read_only).filter_map(|id| kept.items.get(id)) {
         executions.extend(item.committed.map(|fence| ExecutionId { item: item.id, fence }));
         world.items.entry(item.id).or_insert_with(|| item.clone());
@@ -375,4 +385,26 @@ fn load(kept: &World, need: &Need, world: &mut World) {
     for record in need.records.iter().filter_map(|id| kept.records.get(id)) {
         world.records.entry(record.id).or_insert_with(|| record.clone());
     }
+}
+
+/// Loads the controls of kinds that something is leased of or fails, with the number of their held items. Answers the
+/// probes of their breakers.
+fn load_controls(kept: &World, need: &Need, world: &mut World) -> Vec<ItemId> {
+    let mut queues: BTreeSet<QueueKey> = need.queues();
+    for item in need.payloads.union(&need.failing).filter_map(|id| kept.items.get(id)) {
+        queues.insert(QueueKey { store: item.store.clone(), kind: item.table.kind.clone() });
+    }
+    let mut probes = Vec::new();
+    for key in queues {
+        let control = kept.controls.get(&key).cloned();
+        if control.is_none() && !world.tables.current(&key.kind).is_some_and(|table| table.is_governed()) {
+            continue;
+        }
+        world.active.insert(key.clone(), kept.active(&key));
+        if let Some(control) = control {
+            probes.extend(control.trip.and_then(|trip| trip.probe).map(|probe| probe.item));
+            world.controls.insert(key, control);
+        }
+    }
+    probes
 }

@@ -4,7 +4,7 @@
 //! postgres://user@host/database?schema=tenure&connections=4&pooler=1
 //! ```
 //!
-//! READ COMMITTED with explicit row locks; a transaction waits for names, then lanes, then items, each in order, and for
+//! READ COMMITTED with explicit row locks; a transaction waits for names, then controls, then lanes, then items, each in order, and for
 //! nothing else but the first row of a name or a key. Everything is set-based and goes by primary key. The schema repeats
 //! what the kernel promises, for whoever comes with psql. Nothing here decides anything.
 //!
@@ -13,7 +13,7 @@
 //! | `url`, `pool`, `fault`, `value` | addresses, connections, errors, binary values |
 //! | `migrate`, `catalog` | the schema; queues and lifecycles, which rows name by number |
 //! | `tx` | how a transaction begins and ends |
-//! | `load`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
+//! | `load`, `controls`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
 //! | `read`, `log` | reading outside a transaction; the log's order |
 //! | `wire` | telling other processes that there may be work |
@@ -21,6 +21,7 @@
 mod backup;
 mod catalog;
 mod claim;
+mod controls;
 mod fault;
 mod hints;
 mod inbox;
@@ -41,6 +42,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -52,6 +54,7 @@ use crate::outside::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
 pub use backup::backup;
 use catalog::{Adding, Catalog};
+use controls::Governed;
 use hints::Hints;
 use laneless::Laneless;
 use moment::Spare;
@@ -109,6 +112,7 @@ pub struct Postgres {
     catalog: Catalog,
     hints: Hints,
     laneless: Laneless,
+    governed: Governed,
     spare: Spare,
     wire: Wire,
     clock: Option<Clock>,
@@ -142,6 +146,7 @@ impl Postgres {
             catalog,
             hints: Hints::default(),
             laneless: Laneless::default(),
+            governed: Governed::default(),
             spare: Spare::default(),
             wire: Wire::new(&address),
             clock: options.clock,
@@ -209,5 +214,9 @@ impl Database for Postgres {
 
     async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
         self.read_upcoming(store, kinds).await
+    }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        self.read_control(key).await
     }
 }

@@ -1,4 +1,4 @@
-//! Rows: what a database keeps of an item, an execution and a name, the same in every one that has tables.
+//! Rows: what a database keeps of an item, an execution, a name, a lane and a control, the same in every one that has tables.
 //!
 //! A column is what a statement looks for, joins by or refuses; everything else of a row is one short run of bytes, its
 //! *rest*. Ids and hashes are bytes, times are microseconds since 1970, a lifecycle and a queue (a store's items of one
@@ -7,8 +7,10 @@
 //! A row that can not be read is [`Damaged`]: somebody wrote around the kernel. It costs its own item and no other.
 
 pub(crate) mod bytes;
+pub mod control;
 pub mod execution;
 pub mod item;
+pub mod lane;
 pub mod name;
 
 use std::collections::HashMap;

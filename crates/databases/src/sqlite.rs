@@ -23,6 +23,7 @@ mod held;
 mod rows;
 mod claim;
 mod inbox;
+mod lanes;
 mod load;
 mod log;
 pub mod migrate;
@@ -38,6 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -297,5 +299,9 @@ impl Database for Sqlite {
     async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
         let clock = (self.shared.clock)();
         self.readers.read(|context| read::upcoming(context, clock, store, kinds)).await
+    }
+
+    async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        self.readers.read(|context| read::control(context, key)).await
     }
 }

@@ -93,7 +93,7 @@ fn a_commit_that_was_not_heard_of_happens_once() {
         // Without a name nothing but the settling stands between this create and a second one.
         let create = Create::new("job".parse().unwrap(), Body::json(b"{}".to_vec()).unwrap());
         let replies = run(&database, &[request("api:test", Command::Create(create))]);
-        let Ok(Reply { answer: Answer::Created(item), fresh: true }) = &replies[0] else {
+        let Ok(Reply { answer: Answer::Created(item), fresh: true, .. }) = &replies[0] else {
             panic!("{replies:?}")
         };
         assert_eq!(items(&database), [Item::clone(item)], "{happened} {settles}");

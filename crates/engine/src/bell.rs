@@ -3,7 +3,8 @@
 //! A bell is a hint and never the truth. Whoever is woken looks in the database; whoever is not woken looks there anyway,
 //! a little later. What other processes must hear of is gathered here, and `loops/wire.rs` carries it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tenure_core::answer::Answer;
@@ -16,6 +17,8 @@ use tokio::sync::{Notify, watch};
 #[derive(Debug, Default)]
 pub(crate) struct Bells {
     kinds: Mutex<HashMap<Kind, watch::Sender<u64>>>,
+    /// Kinds of which somebody here could have leased more, had others not held so many.
+    hungry: Mutex<HashSet<Kind>>,
     resting: Mutex<HashMap<ItemId, Arc<Notify>>>,
     /// Somebody listens who did not before.
     pub listening: Notify,
@@ -41,8 +44,14 @@ impl Bells {
     /// Tells whoever waits what an answer means to them.
     pub fn heard(&self, request: &Request, reply: &Reply) {
         match &reply.answer {
-            Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => self.rests(execution.id.item),
-            Answer::Done(item) => self.rests(item.id),
+            Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => {
+                self.rests(execution.id.item);
+                self.feed();
+            }
+            Answer::Done(item) => {
+                self.rests(item.id);
+                self.feed();
+            }
             _ => {}
         }
         match &request.command {
@@ -88,6 +97,17 @@ impl Bells {
     /// What is to be told, once.
     pub fn take_far(&self) -> Far {
         std::mem::take(&mut *held(&self.far))
+    }
+
+    /// There is work of this kind, and no room for it until something ends.
+    pub fn is_hungry(&self, kind: &Kind) {
+        held(&self.hungry).insert(kind.clone());
+    }
+
+    /// Something has ended.
+    fn feed(&self) {
+        let hungry = std::mem::take(&mut *held(&self.hungry));
+        hungry.iter().for_each(|kind| self.ring(kind));
     }
 
     /// There may be work of this kind.

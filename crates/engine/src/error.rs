@@ -37,6 +37,9 @@ pub enum Error {
     /// It goes on; only the waiting has ended.
     #[error("item {0} has not come to rest in time; it goes on, and can be waited for again")]
     StillOpen(tenure_core::id::ItemId),
+    /// The kind is paused; only the waiting has ended.
+    #[error("{0} of the kind are still held; no more are leased, and a drain can be asked for again")]
+    StillRunning(u32),
 }
 
 impl Error {
@@ -61,6 +64,7 @@ fn words(answer: &Answer) -> String {
         Answer::Invalid(problem) => format!("{code}: {}", problem.detail),
         Answer::Refused(refusal) => format!("{code}: {}", refusal.problem.detail),
         Answer::Held { item, owner, until } => format!("{code}: {owner} holds item {item} until {until}"),
+        Answer::Limited(held) => format!("{code}: {held}"),
         Answer::Conflict { name, item } => {
             format!("{code}: the idempotency key {name} was used for another request, which made item {item}")
         }

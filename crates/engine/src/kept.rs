@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
@@ -97,6 +98,10 @@ impl Kept {
 
     pub async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
         on!(self, database => database.upcoming(store, kinds).await)
+    }
+
+    pub async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
+        on!(self, database => database.control(key).await)
     }
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {

@@ -24,13 +24,15 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`Tenure`] | open, create, read, wait, cancel |
+//! | [`Tenure`] | open, create, read, wait, cancel; pause, drain and limit kinds |
+//! | [`Standing`] | what holds a kind back |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
 //! | [`Counters`] | what was done and met |
 
 mod background;
 mod bell;
+mod controls;
 mod error;
 mod kept;
 mod loops;
@@ -38,6 +40,7 @@ mod tenure;
 mod time;
 mod worker;
 
+pub use controls::Standing;
 pub use error::{Error, OpenError};
 pub use loops::Counters;
 pub use tenure::{Builder, New, Tenure};

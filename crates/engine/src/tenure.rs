@@ -334,7 +334,7 @@ impl Tenure {
     }
 
     /// Reads in the engine's own threads, so that a connection belongs to the engine and not to whoever asks.
-    async fn beside<T: Send + 'static>(
+    pub(crate) async fn beside<T: Send + 'static>(
         &self,
         read: impl Future<Output = Result<T, tenure_databases::Error>> + Send + 'static,
     ) -> Result<T, Error> {

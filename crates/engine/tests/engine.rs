@@ -1,5 +1,8 @@
 //! The engine as a program sees it, on every database.
 
+#[path = "engine/controls.rs"]
+mod controls;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

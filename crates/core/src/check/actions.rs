@@ -58,6 +58,7 @@ impl Action {
                     Command::Note(_) => "note".into(),
                     Command::Link(_) => "link".into(),
                     Command::Erase(_) => "erase".into(),
+                    Command::Control(_) => "control".into(),
                     Command::Sweep(_) => "sweep".into(),
                 };
                 format!("{}: {what}", request.actor)

@@ -25,6 +25,7 @@ use crate::item::{Item, SharedItem};
 use crate::lifecycle::effect::Effect;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
+use crate::lifecycle::settings::{Limit, Settings};
 use crate::lifecycle::tables::Tables;
 use crate::lifecycle::{Phase, StateId, Table, shipped};
 use crate::request::{Command, Create, Request};
@@ -95,13 +96,21 @@ impl Setup {
     }
 }
 
-/// The table without what needs other kinds or real payloads: its own moves are what is explored.
+/// The table without what needs other kinds or real payloads, and without limits, which only say "later": its own moves are
+/// what is explored.
 fn bare(table: &Table) -> Table {
     let mut rows = table.rows.clone();
     for row in &mut rows {
         row.effects.retain(Effect::is_automatic);
     }
-    let (kind, states, settings) = (table.kind.clone(), table.states.clone(), table.settings.clone());
+    let (kind, states) = (table.kind.clone(), table.states.clone());
+    let settings = Settings {
+        concurrency: Limit::default(),
+        rate: Limit::default(),
+        retry_budget: None,
+        breaker: None,
+        ..table.settings.clone()
+    };
     Table::new(kind, String::new(), states, rows, settings, None)
 }
 

@@ -82,7 +82,7 @@ fn alone_in_its_lane(world: &World, item: &Item) -> Result<(), String> {
         return Err("two items of one key are held at once".into());
     }
     let lane = LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key };
-    let running = world.lanes.get(&lane).and_then(|lane| lane.running);
+    let running = world.lanes.get(&lane).and_then(|lane| lane.running.first().copied());
     if running != held.first().copied() {
         return Err("a lane knows which of its items is held".into());
     }
@@ -157,7 +157,8 @@ fn under_lease(command: &Command) -> Option<ExecutionId> {
         | Command::Take(_)
         | Command::Move(_)
         | Command::Cancel(_) => None,
-        Command::Note(_) | Command::Link(_) | Command::Erase(_) | Command::Sweep(_) => None,
+        Command::Note(_) | Command::Link(_) | Command::Erase(_) => None,
+        Command::Control(_) | Command::Sweep(_) => None,
     }
 }
 

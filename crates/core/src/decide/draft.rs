@@ -10,17 +10,18 @@ use alloc::vec::Vec;
 use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::control::{Control, QueueKey};
 use crate::entry::{Birth, Cause, Entry, Facts, RecordMark, Sealed};
 use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
 use crate::item::{Item, SharedItem};
-use crate::lifecycle::StateId;
 use crate::lifecycle::event::Event;
+use crate::lifecycle::{Phase, StateId};
 use crate::project::{Broken, project};
 use crate::request::NewMessage;
 use crate::time::Time;
 use crate::word::{Label, Store};
-use crate::world::{Change, Lane, LaneKey, Message, NameKey, NameScope, Named, Record, World};
+use crate::world::{Change, Lane, LaneKey, Message, NameKey, NameScope, Named, Record, World, recount};
 
 #[derive(Debug)]
 pub struct Draft<'w> {
@@ -29,6 +30,7 @@ pub struct Draft<'w> {
     executions: BTreeMap<ExecutionId, SharedExecution>,
     names: BTreeMap<NameKey, Named>,
     lanes: BTreeMap<LaneKey, Lane>,
+    controls: BTreeMap<QueueKey, Control>,
     records: BTreeMap<RecordId, Record>,
     changes: Vec<Change>,
     /// Set while effects are written: what caused them.
@@ -64,6 +66,7 @@ impl<'w> Draft<'w> {
             executions: BTreeMap::new(),
             names: BTreeMap::new(),
             lanes: BTreeMap::new(),
+            controls: BTreeMap::new(),
             records: BTreeMap::new(),
             changes: Vec::new(),
             cause: None,
@@ -110,7 +113,7 @@ impl<'w> Draft<'w> {
     }
 
     pub fn lane(&self, key: &LaneKey) -> Lane {
-        self.lanes.get(key).or_else(|| self.world.lanes.get(key)).copied().unwrap_or_default()
+        self.lanes.get(key).or_else(|| self.world.lanes.get(key)).cloned().unwrap_or_default()
     }
 
     pub fn lane_of(&self, item: &Item) -> Option<(LaneKey, Lane)> {
@@ -124,8 +127,30 @@ impl<'w> Draft<'w> {
         self.records.get(&id).or_else(|| self.world.records.get(&id))
     }
 
-    pub fn into_changes(self) -> Vec<Change> {
+    /// A control is written once, however often it changed.
+    pub fn into_changes(mut self) -> Vec<Change> {
+        self.changes.extend(self.controls.into_iter().map(|(key, control)| Change::Control(key, control)));
         self.changes
+    }
+
+    pub fn control(&self, key: &QueueKey) -> Control {
+        self.controls.get(key).or_else(|| self.world.controls.get(key)).cloned().unwrap_or_default()
+    }
+
+    pub fn set_control(&mut self, key: QueueKey, control: Control) {
+        if control != self.control(&key) {
+            self.controls.insert(key, control);
+        }
+    }
+
+    /// How many items of a kind are held.
+    pub fn active(&self, key: &QueueKey) -> u32 {
+        let changed =
+            self.items.values().filter(|item| item.table.kind == key.kind && item.store == key.store);
+        let is_active = |item: &SharedItem| item.phase() == Phase::Active;
+        changed.fold(self.world.active(key), |active, item| {
+            recount(active, self.world.items.get(&item.id).is_some_and(is_active), is_active(item))
+        })
     }
 
     /// Writes the first entry of a new item.
@@ -221,9 +246,9 @@ impl<'w> Draft<'w> {
             self.executions.insert(execution.id, execution);
         }
         if let Some((key, lane)) = self.lane_of(&item) {
-            let after = lane.after(before.as_deref(), &item);
+            let after = lane.clone().after(before.as_deref(), &item);
             if after != lane {
-                self.changes.push(Change::Lane(key.clone(), after));
+                self.changes.push(Change::Lane(key.clone(), after.clone()));
                 self.lanes.insert(key, after);
             }
         }

@@ -7,6 +7,7 @@ use core::time::Duration;
 use super::draft::{Draft, Line, Unlogged};
 use super::effects::{Prepared, Rule, Wanted, system};
 use super::guards::{Case, Chosen, choose, refuse};
+use super::limits;
 use crate::actor::Actor;
 use crate::answer::Answer;
 use crate::code::Code;
@@ -19,6 +20,7 @@ use crate::lifecycle::Phase;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
 use crate::request::Effects;
+use crate::time::Time;
 
 pub(super) struct Ending<'a> {
     pub event: Event,
@@ -56,8 +58,16 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
             written: effects.written(),
         }),
         false => {
-            let wait = wait(item, &ending, draw).filter(|_| item.table.phase(state) == Phase::Ready);
-            let run_at = wait.map(|wait| draft.now().after(wait));
+            let failed = is_failure(&ending.event);
+            if failed {
+                limits::failed(draft, item);
+            }
+            let wait = wait(item, &ending, draw);
+            let run_at = match item.table.phase(state) == Phase::Ready {
+                true if failed => retry_at(draft, item, wait),
+                true => wait.map(|wait| draft.now().after(wait)),
+                false => None,
+            };
             Facts::End(Ended {
                 permanent: ending.permanent,
                 reason: reason.map(ToString::to_string),
@@ -70,6 +80,19 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
     let bodies = effects.bodies();
     draft.write(item.id, line, Unlogged { bodies, ..Unlogged::default() });
     effects.perform(draft, item.id, actor)
+}
+
+/// When a retry is due. One that waits for nothing keeps its time, and its place in the queue.
+fn retry_at(draft: &mut Draft, item: &Item, wait: Option<Duration>) -> Option<Time> {
+    let now = draft.now();
+    let wanted = wait.map_or(now, |wait| now.after(wait));
+    let at = limits::retry_at(draft, item, wanted);
+    (wait.is_some() || at > now).then_some(at)
+}
+
+/// What was given back or cancelled has not failed.
+fn is_failure(event: &Event) -> bool {
+    matches!(event, Event::Fail | Event::TimeOut | Event::Expire | Event::Orphan)
 }
 
 /// How long before the next attempt. A lost lease has waited long enough already.

@@ -111,7 +111,7 @@ pub fn holds(draft: &Draft, item: &Item, guard: &Guard, case: &Case) -> bool {
             lease.is_some_and(|lease| lease.owner.id == case.actor.id && lease.is_live(draft.now()))
         }
         Guard::NoOtherRunning => {
-            draft.lane_of(item).is_none_or(|(_, lane)| lane.running.is_none_or(|id| id == item.id))
+            draft.lane_of(item).is_none_or(|(_, lane)| lane.running.iter().all(|id| *id == item.id))
         }
         Guard::DependenciesDone => open_dependencies(draft, item).next().is_none(),
         Guard::BlockersClosed => open_blockers(draft, item).all(|blocker| case.moving.contains(&blocker)),
@@ -157,10 +157,12 @@ fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
             Some(lease) => format!("{} holds it until {}", lease.owner, lease.expires),
             None => "nobody holds it".into(),
         },
-        Guard::NoOtherRunning => match draft.lane_of(item).and_then(|(_, lane)| lane.running) {
-            Some(running) => format!("item {running} of the same key is held; this one waits as ready"),
-            None => "another item of the same key is held".into(),
-        },
+        Guard::NoOtherRunning => {
+            match draft.lane_of(item).and_then(|(_, lane)| lane.running.first().copied()) {
+                Some(running) => format!("item {running} of the same key is held; this one waits as ready"),
+                None => "another item of the same key is held".into(),
+            }
+        }
         Guard::DependenciesDone => match open_dependencies(draft, item).next() {
             Some(open) => format!("it depends on {open}, which has not succeeded"),
             None => "a dependency has not succeeded".into(),

@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::commit::lost_to_another;
 use super::draft::{Draft, Line, Unlogged};
 use super::guards::{Case, Chosen, choose, judge_role, refuse};
+use super::limits::{admit, started};
 use super::{Decided, end, find};
 use crate::actor::Actor;
 use crate::answer::{Answer, Granted};
@@ -102,6 +103,7 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
         return Err(refuse(&item, &Event::Lease, Code::TransitionRefused, detail));
     }
     let Chosen { row, to: state } = choose(draft, &item, &Event::Lease, &terms.case(actor))?;
+    admit(draft, &item)?;
     let facts = Grant { request: terms.request.clone(), session: terms.session, started: terms.start };
     let line = Line {
         action: Event::Lease,
@@ -113,9 +115,13 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
     };
     let expires = draft.now().max(item.updated).after(lease);
     draft.write(id, line, Unlogged { expires: Some(expires), ..Unlogged::default() });
-    let item = draft.shared(id).expect("what was written is in the draft");
+    let was_free = item.lease.is_none();
+    let item = draft.shared(id).expect("what was written is in the draft").clone();
+    if was_free {
+        started(draft, &item);
+    }
     assert!(item.phase() == Phase::Active && item.lease.is_some(), "a granted lease is held");
-    Ok(granted(draft, item))
+    Ok(granted(draft, &item))
 }
 
 pub(super) fn granted(draft: &Draft, item: &SharedItem) -> Granted {

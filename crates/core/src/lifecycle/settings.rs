@@ -58,6 +58,8 @@ pub const PRIORITY_MAX: i8 = 100;
 pub const HEAD_START_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Limits are counted in the acquiring transaction; past a million the count costs more than it protects.
 pub const LIMIT_MAX: u32 = 1_000_000;
+/// Of one key: its lane names every one that runs.
+pub const KEY_CONCURRENCY_MAX: u32 = 1_000;
 /// Spans of rates and breakers. Under a second the clock of a busy database is too coarse; past a day nobody waits.
 pub const PACE_MIN: Duration = Duration::from_secs(1);
 pub const PACE_MAX: Duration = Duration::from_secs(24 * 3600);

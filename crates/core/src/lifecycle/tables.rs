@@ -31,6 +31,12 @@ impl Tables {
         self.versions.get(hash)
     }
 
+    /// The lifecycle by which lanes of a kind are judged: the current one, or an older one that still has items behind them.
+    pub fn laned(&self, kind: &Kind) -> Option<&SharedTable> {
+        let older = || self.versions().find(|table| table.kind == *kind && table.is_laned());
+        self.current(kind).filter(|table| table.is_laned()).or_else(older)
+    }
+
     /// Every version of every lifecycle.
     pub fn versions(&self) -> impl Iterator<Item = &SharedTable> {
         self.versions.values()

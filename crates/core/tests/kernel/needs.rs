@@ -30,8 +30,8 @@ fn loaded(world: &World, request: &Request) -> World {
     need.lanes.extend(need.items.iter().filter_map(|id| lane_of(world.items.get(id)?)));
     for key in need.lanes {
         let Some(lane) = world.lanes.get(&key) else { continue };
-        need.items.extend([lane.running, lane.open, lane.latest].into_iter().flatten());
-        part.lanes.insert(key, *lane);
+        need.items.extend(lane.items());
+        part.lanes.insert(key, lane.clone());
     }
     let linked = |id: &ItemId| world.items.get(id).map(|item| item.links.iter().map(|link| link.to));
     let linked: Vec<ItemId> = need.items.iter().filter_map(linked).flatten().collect();

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenure_core::answer::Answer;
+use tenure_core::control::{HeldBack, QueueKey};
 use tenure_core::decide::acquire::ACQUIRE_MAX;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
@@ -117,28 +118,53 @@ impl Queue {
         missing: usize,
         refused: &BTreeSet<ItemId>,
     ) -> Result<Vec<ItemId>, Error> {
+        let allowed = world.allowance(&QueueKey { store: store.clone(), kind: kind.clone() }).count;
+        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
+        let missing = missing.min(allowed);
+        if missing == 0 {
+            return Ok(Vec::new());
+        }
         loop {
             let is_free = |id: &&ItemId| {
                 !refused.contains(id) && world.items.get(id).is_some_and(|item| item.lease.is_none())
             };
-            let free: Vec<ItemId> = self.candidates.iter().filter(is_free).copied().collect();
+            let free: Vec<ItemId> = self.candidates.iter().filter(is_free).take(allowed).copied().collect();
             if free.len() >= missing || self.exhausted {
                 return Ok(free);
             }
             // Twice as many with every round: who is refused often gets to the end in few steps.
             let limit = (missing - free.len()).max(std::mem::take(&mut self.wanted)).max(refused.len());
-            let limit = limit.min(CLAIM_MAX);
+            let limit = limit.min(CLAIM_MAX).min(allowed);
             let found = tx.claim(world, store, kind, self.last, limit).await?;
             assert!(found.len() <= limit, "a claim never offers more than it was asked for");
             self.exhausted = found.len() < limit;
-            if let Some(last) = found.last() {
-                let last = world.items.get(last).expect("what is offered is loaded");
-                assert!(self.last.is_none_or(|before| before < Place::of(last)), "a claim goes on in order");
-                self.last = Some(Place::of(last));
+            if let Some(last) = found.last().copied() {
+                assert!(self.last.is_none_or(|before| before < last), "a claim goes on in order");
+                self.last = Some(last);
             }
-            self.candidates.extend(found);
+            self.candidates.extend(found.into_iter().map(|place| place.id));
         }
     }
+}
+
+/// Why an acquire got less than it asked for, if that was a limit: the one that ends first.
+pub(super) fn held_back(
+    world: &World,
+    request: &Request,
+    acquire: &Acquire,
+    answer: &Answer,
+) -> Option<Box<HeldBack>> {
+    let Answer::Leased(leases) = answer else { return None };
+    if leases.len() >= acquire.max {
+        return None;
+    }
+    let held_back = |kind: &Kind| {
+        let allowance = world.allowance(&QueueKey { store: request.store.clone(), kind: kind.clone() });
+        let (by, until) = allowance.bound.filter(|_| allowance.count == 0)?;
+        Some(HeldBack { kind: kind.clone(), by, until })
+    };
+    let never = |held: &HeldBack| (held.until.is_none(), held.until);
+    acquire.kinds.iter().filter_map(held_back).min_by_key(never).map(Box::new)
 }
 
 /// A request that was answered before gets that answer and no new leases, so nothing is claimed for it.

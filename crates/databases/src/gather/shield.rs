@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -97,6 +98,10 @@ impl<D: Database> Database for Shield<D> {
     ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
         self.0.upcoming(store, kinds)
     }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.0.control(key)
+    }
 }
 
 impl<T: Tx> Tx for ShieldTx<T> {
@@ -117,7 +122,7 @@ impl<T: Tx> Tx for ShieldTx<T> {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Place>, Error>> + Send {
         self.0.claim(world, store, kind, after, limit)
     }
 

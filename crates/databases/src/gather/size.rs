@@ -16,6 +16,7 @@ pub fn bytes(request: &Request) -> usize {
         Command::Cancel(cancel) => of_reason(cancel.reason.as_ref()) + of_effects(&cancel.offers),
         Command::Note(note) => of_records(&note.records),
         Command::Erase(erase) => of_reason(erase.reason.as_ref()),
+        Command::Control(order) => order.reason.len(),
         Command::Sweep(sweep) => of_effects(&sweep.offers),
         // What an acquire leases is loaded with it.
         Command::Acquire(acquire) => EACH * acquire.max,

@@ -28,8 +28,8 @@ pub(super) struct Known {
     pub numbers: HashMap<Hash, i32>,
     /// Those whose items share lanes.
     pub laned: Vec<i32>,
-    /// Those of which one item a key runs.
-    pub exclusive: Vec<i32>,
+    /// Those whose ready items wait behind their lane.
+    pub behind: Vec<i32>,
     pub queues: HashMap<i32, (Store, Kind)>,
     queue_numbers: HashMap<Store, HashMap<Kind, i32>>,
 }
@@ -48,8 +48,8 @@ impl Known {
         found.ok_or_else(|| Damaged(format!("there is no queue {queue}")))
     }
 
-    pub fn is_exclusive(&self, kind: &Kind) -> bool {
-        self.tables.versions().any(|table| table.kind == *kind && table.is_exclusive())
+    pub fn is_laned(&self, kind: &Kind) -> bool {
+        self.tables.laned(kind).is_some()
     }
 
     pub fn uses_lanes(&self, kind: &Kind) -> bool {
@@ -226,7 +226,7 @@ impl Known {
     fn add_lifecycle(&mut self, number: i32, table: SharedTable) {
         self.numbers.insert(table.hash(), number);
         self.laned.extend(table.uses_lanes().then_some(number));
-        self.exclusive.extend(table.is_exclusive().then_some(number));
+        self.behind.extend(table.is_laned().then_some(number));
         self.lifecycles.insert(number, table);
     }
 

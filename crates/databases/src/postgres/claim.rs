@@ -28,13 +28,28 @@ const READY: &str = concat!(
     ", i.rank from @.items i where i.queue = $1 and i.slot = 2 and (i.rank, i.id) > ($2, $3) \
      order by i.rank, i.id limit # for update skip locked) c limit $4"
 );
-const BEHIND_LANES: &str = concat!(
-    "with free as materialized (select l.next_id, l.running, l.open, l.latest from @.lanes l \
-     where l.queue = $1 and l.running is null and l.next_id is not null and (l.next_rank, l.next_id) > ($2, $3) \
+/// Of every free lane the one that is next.
+const NEXT_BEHIND: &str = concat!(
+    "with free as materialized (select l.next_id, l.running, l.open, l.latest, l.starts from @.lanes l \
+     where l.queue = $1 and l.room > 0 and l.next_id is not null and (l.next_rank, l.next_id) > ($2, $3) \
      order by l.next_rank, l.next_id limit # for update skip locked) select ",
     columns!(),
-    ", f.running, f.open, f.latest from (select * from free limit $4) f join @.items i on i.id = f.next_id \
-     where i.slot = 4 order by i.rank, i.id for update of i skip locked"
+    ", i.rank, f.running, f.open, f.latest, f.starts from (select * from free limit $4) f \
+     join @.items i on i.id = f.next_id where i.slot = 4 order by i.rank, i.id for update of i skip locked"
+);
+/// Of every free lane as many as it has room for, none before an older one. Lanes are in the order of their first items, so
+/// as many of them as items are wanted, beside those that were offered before, have them all.
+const ALL_BEHIND: &str = concat!(
+    "with free as materialized (select l.key, l.room, l.running, l.open, l.latest, l.starts from @.lanes l \
+     where l.queue = $1 and l.room > 0 and l.next_id is not null \
+     order by l.next_rank, l.next_id limit # for update skip locked), \
+     ranked as materialized (select n.id, n.place, f.running, f.open, f.latest, f.starts from free f \
+     cross join lateral (select i.id, max(i.rank) over (order by i.created, i.id) as place from @.items i \
+        where i.queue = $1 and i.key = f.key and i.slot = 4 order by i.created, i.id limit f.room) n \
+     where (n.place, n.id) > ($2, $3) order by n.place, n.id limit $4) select ",
+    columns!(),
+    ", r.place, r.running, r.open, r.latest, r.starts from ranked r join @.items i on i.id = r.id \
+     where i.slot = 4 order by r.place, i.id for update of i skip locked"
 );
 const ANY_DUE: &str =
     "select exists (select from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2)";
@@ -48,7 +63,7 @@ const PROMOTE: &str = "with due as materialized (select i.id, i.key, i.lifecycle
     from due d where i.id = d.id and (not d.laned or d.key is null or d.key in (select key from lane)) \
     returning i.rank, case when d.laned then i.key end";
 const LANES_SEEN: &str = "select l.key from @.lanes l where l.queue = $1 and l.key = any($2)";
-const LANES_FREE: &str = "select l.key, l.running, l.open, l.latest from @.lanes l \
+const LANES_FREE: &str = "select l.key, l.running, l.open, l.latest, l.starts from @.lanes l \
     where l.queue = $1 and l.key = any($2) order by l.key for update skip locked";
 const SET_ASIDE: &str = "update @.items set slot = -1 where id = any($1)";
 const SAY_WHY: &str = "insert into @.quarantine (item, why, at) select u.*, $3 from unnest($1, $2) as u \
@@ -98,6 +113,7 @@ impl Claimed {
 
 /// A candidate with what its row holds.
 struct Candidate {
+    place: Place,
     item: Item,
     held: Held,
     /// Its lane, where it came from one.
@@ -112,12 +128,18 @@ impl PostgresTx<'_> {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         if limit == 0 || !self.known.tables.versions().any(|table| table.kind == *kind) {
             return Ok(Vec::new());
         }
         let Some(queue) = self.database.catalog.find(store, kind).await? else { return Ok(Vec::new()) };
-        let from = From { queue, after, limit, behind_lanes: self.known.is_exclusive(kind) };
+        let behind = match self.known.tables.laned(kind) {
+            None => Behind::Nothing,
+            Some(table) if table.is_exclusive() => Behind::OneOfALane,
+            Some(_) => Behind::SomeOfALane { offered: self.offered.get(&queue).copied().unwrap_or(0) },
+        };
+        self.let_time_pass(queue, kind).await?;
+        let from = From { queue, after, limit, behind };
         let mut candidates = loop {
             match self.candidates(&from).await? {
                 Some(candidates) => break candidates,
@@ -132,7 +154,7 @@ impl PostgresTx<'_> {
         let mut hanging = Hanging::default();
         let mut offered = Vec::with_capacity(candidates.len());
         for candidate in candidates {
-            offered.push(candidate.item.id);
+            offered.push(candidate.place);
             // What is locked is newest in the world: only this batch changes it.
             match self.locked.entry(candidate.item.id) {
                 Entry::Vacant(locked) => {
@@ -147,25 +169,32 @@ impl PostgresTx<'_> {
             }
         }
         for lane in self.lanes_of(&offered, world) {
-            hanging.others.extend(lane.open.into_iter().chain(lane.latest).chain(lane.running));
+            hanging.others.extend(lane.items());
         }
         self.load_hanging(hanging, world).await?;
+        *self.offered.entry(queue).or_default() += offered.len();
         Ok(offered)
     }
 
     /// None: look again.
     async fn candidates(&mut self, from: &From) -> Result<Option<Vec<Candidate>>, Error> {
-        let rows = if from.behind_lanes { self.both(from).await? } else { self.ready(from).await? };
+        let rows = match from.behind {
+            Behind::Nothing => self.ready(from).await?,
+            Behind::OneOfALane | Behind::SomeOfALane { .. } => self.both(from).await?,
+        };
         let mut candidates = Vec::with_capacity(rows.len());
         let mut damaged: Vec<(Uuid, String)> = Vec::new();
         for (row, lane) in rows {
             match self.try_read(&row).await? {
-                Ok((item, held)) => candidates.push(Candidate { item, held, lane }),
+                Ok((item, held)) => {
+                    let rank = Time::from_micros(row.get(COLUMNS));
+                    candidates.push(Candidate { place: Place { rank, id: item.id }, item, held, lane });
+                }
                 Err(why) => damaged.push((row.get(0), why.to_string())),
             }
         }
         if damaged.is_empty() {
-            candidates.sort_by_key(|candidate| Place::of(&candidate.item));
+            candidates.sort_by_key(|candidate| candidate.place);
             candidates.truncate(from.limit);
             return Ok(Some(candidates));
         }
@@ -176,7 +205,7 @@ impl PostgresTx<'_> {
             Ask::count(SAY_WHY, [ids(items), owned_texts(why), now]),
         ])
         .await?;
-        if from.behind_lanes {
+        if from.behind != Behind::Nothing {
             self.renew_all_lanes(from.queue).await?;
         }
         Ok(None)
@@ -190,8 +219,13 @@ impl PostgresTx<'_> {
             None => Some(self.database.hints.start(queue, now)),
         };
         let rank = start.map_or(i64::MIN, |start| start.rank);
-        let due = Ask::rows(ANY_DUE, [int(queue), long(now.micros())]);
-        let mut answers = self.ask(vec![due, from.ask(READY, rank)]).await?.into_iter();
+        let mut asks = self.look_for_control(queue);
+        asks.push(Ask::rows(ANY_DUE, [int(queue), long(now.micros())]));
+        asks.push(from.ask(READY, rank));
+        let mut answers = self.ask(asks).await?.into_iter();
+        if !self.has_no_control(queue, &mut answers)? {
+            return Ok(Vec::new());
+        }
         let is_due = answers.next().and_then(|answer| answer.rows.first().map(|row| row.get(0)));
         let mut rows = answers.next().unwrap_or_default().rows;
         let promoted = is_due == Some(true) && self.promote(queue).await? > 0;
@@ -215,24 +249,29 @@ impl PostgresTx<'_> {
 
     /// Behind the lanes and, for items without a key, in the ready index.
     async fn both(&mut self, from: &From) -> Result<Vec<(Row, Option<Lane>)>, Error> {
-        let due = Ask::rows(ANY_DUE, [int(from.queue), long(self.now.micros())]);
-        let due = self.one(due).await?.rows.first().is_some_and(|row| row.get(0));
-        if due {
+        let mut asks = self.look_for_control(from.queue);
+        asks.push(Ask::rows(ANY_DUE, [int(from.queue), long(self.now.micros())]));
+        let mut answers = self.ask(asks).await?.into_iter();
+        if !self.has_no_control(from.queue, &mut answers)? {
+            return Ok(Vec::new());
+        }
+        if answers.next().is_some_and(|answer| answer.rows.first().is_some_and(|row| row.get(0))) {
             self.promote(from.queue).await?;
         }
-        let asks = vec![from.ask(BEHIND_LANES, i64::MIN), from.ask(READY, i64::MIN)];
+        let asks = vec![from.ask_lanes(), from.ask(READY, i64::MIN)];
         let mut answers = self.ask(asks).await?.into_iter();
-        let laned = answers.next().unwrap_or_default().rows.into_iter().map(|row| {
-            let lane = lane(&row, COLUMNS);
-            (row, Some(lane))
-        });
-        let free = answers.next().unwrap_or_default().rows.into_iter().map(|row| (row, None));
-        Ok(laned.chain(free).collect())
+        let mut found = Vec::new();
+        for row in answers.next().unwrap_or_default().rows {
+            let lane = lane(&row, COLUMNS + 1)?;
+            found.push((row, Some(lane)));
+        }
+        found.extend(answers.next().unwrap_or_default().rows.into_iter().map(|row| (row, None)));
+        Ok(found)
     }
 
     async fn promote(&mut self, queue: i32) -> Result<usize, Error> {
-        let exclusive = self.known.exclusive.clone();
-        let params = [int(queue), long(self.now.micros()), ints(exclusive)];
+        let behind = self.known.behind.clone();
+        let params = [int(queue), long(self.now.micros()), ints(behind)];
         let promoted = self.one(Ask::rows(PROMOTE, params)).await?;
         let mut keys: Vec<String> = Vec::new();
         for row in &promoted.rows {
@@ -266,8 +305,8 @@ impl PostgresTx<'_> {
             let Some(key) = lane_of(&candidate.item).filter(|key| !self.lanes.contains_key(key)) else {
                 continue;
             };
-            match candidate.lane {
-                Some(lane) => self.know_lane(key, lane, world),
+            match &candidate.lane {
+                Some(lane) => self.know_lane(key, lane.clone(), world),
                 None => missing.push(key),
             }
         }
@@ -288,7 +327,7 @@ impl PostgresTx<'_> {
         for row in &free.rows {
             busy.remove(row.get::<_, &str>(0));
             let key = self.lane_key(queue, row.get(0)).await?;
-            self.know_lane(key, lane(row, 1), world);
+            self.know_lane(key, lane(row, 1)?, world);
         }
         candidates.retain(|candidate| {
             lane_of(&candidate.item)
@@ -297,9 +336,9 @@ impl PostgresTx<'_> {
         Ok(())
     }
 
-    fn lanes_of(&self, items: &[ItemId], world: &World) -> Vec<Lane> {
-        let items = items.iter().filter_map(|id| world.items.get(id));
-        items.filter_map(|item| lane_of(item)).filter_map(|key| world.lanes.get(&key)).copied().collect()
+    fn lanes_of(&self, items: &[Place], world: &World) -> Vec<Lane> {
+        let items = items.iter().filter_map(|place| world.items.get(&place.id));
+        items.filter_map(|item| lane_of(item)).filter_map(|key| world.lanes.get(&key)).cloned().collect()
     }
 }
 
@@ -313,10 +352,32 @@ struct From {
     queue: i32,
     after: Option<Place>,
     limit: usize,
-    behind_lanes: bool,
+    behind: Behind,
+}
+
+/// Where else than in the ready index items of a kind may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    OneOfALane,
+    /// So many were offered before, in this transaction.
+    SomeOfALane {
+        offered: usize,
+    },
 }
 
 impl From {
+    fn ask_lanes<'a>(&self) -> Ask<'a> {
+        let mut ask = match self.behind {
+            Behind::Nothing | Behind::OneOfALane => return self.ask(NEXT_BEHIND, i64::MIN),
+            Behind::SomeOfALane { .. } => self.ask(ALL_BEHIND, i64::MIN),
+        };
+        if let Behind::SomeOfALane { offered } = self.behind {
+            ask = ask.sized(self.limit + offered);
+        }
+        ask
+    }
+
     fn ask<'a>(&self, text: &'static str, rank: i64) -> Ask<'a> {
         let (rank, last) = self.after.map_or((rank, Uuid(0)), |after| (after.rank.micros(), after.id.into()));
         let limit = long(i64::try_from(self.limit).unwrap_or(i64::MAX));

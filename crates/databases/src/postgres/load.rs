@@ -1,7 +1,7 @@
 //! Locking and loading what requests need, in few round trips.
 //!
 //! ```text
-//! names ─▶ the items they stand for ─▶ lanes ─▶ the items in them ─▶ items, records, the clock ─▶ what hangs on them
+//! names ─▶ the items they stand for ─▶ controls ─▶ lanes ─▶ the items in them ─▶ items, records, the clock ─▶ what hangs on them
 //! ```
 //!
 //! A step that has nothing to do sends nothing. The usual commit is one round trip, the usual create is one.
@@ -50,7 +50,7 @@ const LANES: &str = "with wanted (queue, key) as materialized ( \
         select * from unnest($1, $2) \
         union select i.queue, i.key from @.items i \
         where i.id = any($3) and i.key is not null and i.lifecycle = any($4)) \
-    select l.queue, l.key, l.running, l.open, l.latest \
+    select l.queue, l.key, l.running, l.open, l.latest, l.starts \
     from wanted w join @.lanes l on l.queue = w.queue and l.key = w.key \
     order by l.queue, l.key for update of l";
 const ITEMS: &str =
@@ -69,7 +69,10 @@ fn moment_in(answer: &Answer) -> Option<Moment> {
 impl PostgresTx<'_> {
     pub(super) async fn lock_and_load(&mut self, need: &Need) -> Result<World, Error> {
         let mut world = World::new(self.tables());
-        if *need == Need::default()
+        let mut hanging = Hanging::default();
+        let controls = self.controls_of(need).await?;
+        if controls.is_empty()
+            && need.is_only_controls()
             && let Some(moment) = self.database.spare.take()
         {
             self.spare = true;
@@ -80,13 +83,14 @@ impl PostgresTx<'_> {
         let mut moment: Option<Moment> = None;
         if !need.names.is_empty() {
             let mut asks = vec![names_of(&need.names)];
-            if need.lanes.is_empty() && items.is_empty() {
+            if need.lanes.is_empty() && items.is_empty() && controls.is_empty() {
                 asks.push(Ask::rows(MOMENT, []));
             }
             let mut answers = self.ask(asks).await?.into_iter();
             self.take_names(need, answers.next().unwrap_or_default(), &mut world, &mut items)?;
             moment = answers.next().as_ref().and_then(moment_in);
         }
+        hanging.others.extend(self.lock_controls(controls, &mut world).await?);
         let with_lanes = items.iter().any(|item| !self.database.laneless.has(*item));
         if !need.lanes.is_empty() || (with_lanes && !self.known.laned.is_empty()) {
             let found = self.lock_lanes(need, &items).await?;
@@ -116,7 +120,6 @@ impl PostgresTx<'_> {
             moment = answers.next().as_ref().and_then(moment_in);
         }
         self.take_moment(moment, &mut world).await?;
-        let mut hanging = Hanging::default();
         hanging.executions.extend(need.executions.iter().copied());
         for row in rows {
             let (item, held) = self.read(&row).await?;
@@ -203,8 +206,8 @@ impl PostgresTx<'_> {
     ) -> Result<(), Error> {
         for row in &found.rows {
             let key = self.lane_key(row.get(0), row.get(1)).await?;
-            let lane = lane(row, 2);
-            items.extend(lane.open.into_iter().chain(lane.latest).chain(lane.running));
+            let lane = lane(row, 2)?;
+            items.extend(lane.items());
             self.know_lane(key, lane, world);
         }
         Ok(())
@@ -215,7 +218,7 @@ impl PostgresTx<'_> {
         if lane == Lane::default() {
             world.lanes.remove(&key);
         } else {
-            world.lanes.insert(key.clone(), lane);
+            world.lanes.insert(key.clone(), lane.clone());
         }
         self.lanes.insert(key, lane);
     }
@@ -358,9 +361,12 @@ pub(super) fn uuids<'a>(ids: impl IntoIterator<Item = &'a ItemId>) -> Vec<Uuid> 
     ids.into_iter().map(|id| Uuid::from(*id)).collect()
 }
 
-pub(super) fn lane(row: &Row, from: usize) -> Lane {
+/// A lane from running, open, latest and starts.
+pub(super) fn lane(row: &Row, from: usize) -> Result<Lane, Error> {
     let id = |column: usize| row.get::<_, Option<Uuid>>(column).map(ItemId::from);
-    Lane { running: id(from), open: id(from + 1), latest: id(from + 2) }
+    let starts = row.get::<_, Option<&[u8]>>(from + 3);
+    let read = crate::row::lane::read(row.get(from), id(from + 1), id(from + 2), starts);
+    read.map_err(|why| Error::Statement(format!("a lane: {why}")))
 }
 
 /// An item from the columns of [`columns!`].

@@ -59,6 +59,12 @@ impl<'a> Ask<'a> {
         Ask { sql: Sql { text, limit }, params: params.into(), answer: Wanted::Rows }
     }
 
+    /// With a higher limit in its text.
+    pub fn sized(mut self, limit: usize) -> Ask<'a> {
+        self.sql.limit = limit.next_power_of_two();
+        self
+    }
+
     pub fn count(text: &'static str, params: impl Into<Vec<Param<'a>>>) -> Ask<'a> {
         Ask { sql: Sql { text, limit: 0 }, params: params.into(), answer: Wanted::Count }
     }

@@ -34,10 +34,12 @@ const LIST: &str = concat!(
      and ($4::text is null or i.key = $4) order by i.id limit $5"
 );
 /// What is over: a lease, or the window of one that has not committed.
-const OVERDUE: &str = "select i.id, i.queue, i.fence from @.items i where i.slot = 3 and i.id > $1 \
-    and (i.expires <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
-    or (i.committed is null \
-        and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
+const OVERDUE: &str = "select i.id, i.queue, i.fence from @.queues q cross join lateral ( \
+        select i.id, i.queue, i.fence from @.items i where i.queue = q.queue and i.slot = 3 and i.id > $1 \
+        and (i.expires <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+        or (i.committed is null \
+            and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
+        order by i.id limit $3) i \
     order by i.id limit $3";
 const LAPSED: &str = "select i.id, i.queue, i.fence, i.session from @.items i \
     where i.session is not null and i.id > $1 \

@@ -1,6 +1,6 @@
 //! One transaction: what it knows, how it begins and how it ends.
 //!
-//! READ COMMITTED with explicit row locks, names before lanes before items. Nothing is sent before something is asked, and
+//! READ COMMITTED with explicit row locks, names before controls before lanes before items. Nothing is sent before something is asked, and
 //! where nothing is locked the clock is read outside of a transaction.
 //!
 //! BEGIN travels with the first statement; the segment of the log, and a last small wave of rows, with COMMIT. What goes
@@ -48,7 +48,12 @@ pub struct PostgresTx<'a> {
     pub(super) names: HashSet<NameKey>,
     /// The lanes that have a row, as they are written. All of them are locked.
     pub(super) lanes: HashMap<LaneKey, Lane>,
+    /// The queues whose control is locked, and those that have none and get none before this ends.
+    pub(super) controls: HashSet<i32>,
+    pub(super) shared: HashSet<i32>,
     pub(super) claimed: Claimed,
+    /// How many items of a queue were offered.
+    pub(super) offered: HashMap<i32, usize>,
     /// The lowest rank that was made ready in each queue.
     pub(super) readied: HashMap<i32, i64>,
     pub(super) memo: Memo,
@@ -99,7 +104,10 @@ impl<'a> PostgresTx<'a> {
             locked: HashMap::new(),
             names: HashSet::new(),
             lanes: HashMap::new(),
+            controls: HashSet::new(),
+            shared: HashSet::new(),
             claimed: Claimed::default(),
+            offered: HashMap::new(),
             readied: HashMap::new(),
             memo: Memo::default(),
             entries: Vec::new(),
@@ -249,7 +257,7 @@ impl Tx for PostgresTx<'_> {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         self.write_kept().await?;
         self.look_at_clock(world).await?;
         self.offer(world, store, kind, after, limit).await

@@ -84,6 +84,8 @@ params! {
     owned_texts(Vec<String>) TEXT_ARRAY;
     texts_or_null(Vec<Option<&'a str>>) TEXT_ARRAY;
     blobs(Vec<&'a [u8]>) BYTEA_ARRAY;
+    owned_blobs(Vec<Vec<u8>>) BYTEA_ARRAY;
+    owned_blobs_or_null(Vec<Option<Vec<u8>>>) BYTEA_ARRAY;
     blobs_or_null(Vec<Option<&'a [u8]>>) BYTEA_ARRAY;
 }
 

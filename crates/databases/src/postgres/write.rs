@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, Slot};
 use tenure_core::world::{Change, Message, NameKey, Named, Record};
@@ -21,7 +22,7 @@ use super::value::{
 use crate::Error;
 use crate::row::execution::{self, ExecutionRow};
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
-use crate::row::{name, signed, slot_number, status_number};
+use crate::row::{control, name, signed, slot_number, status_number};
 
 /// A wave of at most so many changes may travel with COMMIT. Of more, the round trip that it saves is nothing.
 const TOGETHER_MAX: usize = 32;
@@ -121,6 +122,9 @@ const NEW_NAMES: &str = "insert into @.names (store, scope, name, value) select 
     on conflict do nothing";
 const NAMES: &str = "update @.names n set value = u.value from unnest($1, $2, $3, $4) as u (store, scope, name, value) \
     where n.store = u.store and n.scope = u.scope and n.name = u.name";
+const CONTROLS: &str = "insert into @.controls (queue, value) select unnest($1), unnest($2) \
+    on conflict (queue) do update set value = excluded.value";
+const NO_CONTROLS: &str = "delete from @.controls where queue = any($1)";
 const RECORDS: &str = "insert into @.records (id, item, fence, label, name, hash, version, at, body) \
     select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing";
 const MESSAGES: &str = "insert into @.outbox (item, version, ordinal, label, body) \
@@ -140,6 +144,7 @@ pub(super) struct Wave<'a> {
     new_names: Vec<(&'a NameKey, Vec<u8>)>,
     records: Vec<&'a Record>,
     messages: Vec<&'a Message>,
+    controls: Vec<(&'a QueueKey, &'a Control)>,
     touched: Touched,
 }
 
@@ -207,8 +212,8 @@ impl PostgresTx<'_> {
         let mut asks: Vec<Ask<'_>> = Vec::new();
         let mut counts: Vec<Counts> = Vec::new();
         name_asks(&wave, &mut asks, &mut counts);
-        let mut written = 0;
-        let mut extra = 0;
+        self.control_asks(&wave, &mut asks, &mut counts)?;
+        let (mut written, mut extra) = (0, 0);
         if !wave.touched.is_empty() {
             let planned = self.lane_asks(&wave.touched, &mut asks)?;
             (written, extra) = (planned.free, planned.extra);
@@ -242,7 +247,36 @@ impl PostgresTx<'_> {
         }
         self.names.extend(wave.new_names.iter().map(|(key, _)| (*key).clone()));
         self.written(&wave);
+        // They were locked, and what is not there any more was taken away.
+        written += wave.controls.len();
         Ok(written.saturating_sub(extra))
+    }
+
+    fn control_asks<'a>(
+        &self,
+        wave: &'a Wave<'a>,
+        asks: &mut Vec<Ask<'a>>,
+        counts: &mut Vec<Counts>,
+    ) -> Result<(), Error> {
+        let (mut gone, mut queues, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, control) in &wave.controls {
+            let queue = self.known.queue(&key.store, &key.kind);
+            let queue = queue.ok_or_else(|| Error::Statement(format!("{} has no number", key.kind)))?;
+            if **control == Control::default() {
+                gone.push(queue);
+            } else {
+                queues.push(queue);
+                values.push(control::write(control));
+            }
+        }
+        if !gone.is_empty() {
+            asks.push(Ask::count(NO_CONTROLS, [ints(gone)]));
+        }
+        if !queues.is_empty() {
+            asks.push(Ask::count(CONTROLS, [ints(queues), owned_texts(values)]));
+        }
+        counts.resize(asks.len(), Counts::Beside);
+        Ok(())
     }
 
     pub(super) fn sort<'a>(&self, changes: &'a [Change]) -> Wave<'a> {
@@ -274,7 +308,8 @@ impl PostgresTx<'_> {
                 }
                 Change::Execution(execution) => wave.executions.push(ExecutionRow::of(execution)),
                 Change::Name(key, named) => self.sort_name(&mut wave, key, named),
-                Change::Lane(key, lane) => wave.touched.change(key, *lane),
+                Change::Lane(key, lane) => wave.touched.change(key, lane),
+                Change::Control(key, control) => wave.controls.push((key, control)),
                 Change::Record(record) => wave.records.push(record),
                 Change::Message(message) => wave.messages.push(message),
                 Change::Entry(_) => {}
@@ -298,13 +333,16 @@ impl PostgresTx<'_> {
     async fn number_queues(&mut self, wave: &Wave<'_>) -> Result<(), Error> {
         let inserted = wave.inserts.iter().map(|(item, ..)| (&item.store, &item.table.kind));
         let lanes = wave.touched.keys().map(|key| (&key.store, &key.kind));
+        let lanes = lanes.chain(wave.controls.iter().map(|(key, _)| (&key.store, &key.kind)));
         let mut missing =
             inserted.chain(lanes).filter(|(store, kind)| self.known.queue(store, kind).is_none());
         if missing.next().is_none() {
             return Ok(());
         }
         let inserted = wave.inserts.iter().map(|(item, ..)| (&item.store, &item.table.kind));
-        for (store, kind) in inserted.chain(wave.touched.keys().map(|key| (&key.store, &key.kind))) {
+        let controls = wave.controls.iter().map(|(key, _)| (&key.store, &key.kind));
+        let lanes = wave.touched.keys().map(|key| (&key.store, &key.kind));
+        for (store, kind) in inserted.chain(lanes).chain(controls) {
             self.database.catalog.intern(store, kind).await?;
         }
         self.known = self.database.catalog.known();
@@ -447,9 +485,9 @@ impl PostgresTx<'_> {
     }
 }
 
-/// The slot's number. Ready items of an exclusive key are not in the ready index but behind their lane.
+/// The slot's number. Ready items that wait behind their lane are not in the ready index.
 fn slot(item: &Item, row: &ItemRow<'_>) -> i16 {
-    if row.slot == Slot::Ready && item.exclusive_key().is_some() {
+    if row.slot == Slot::Ready && item.lane_key().is_some() {
         return BEHIND_LANE;
     }
     slot_number(row.slot)

@@ -12,10 +12,10 @@ use tenure_core::word::{Kind, Store};
 use tenure_core::world::World;
 
 use super::fault::Fault;
+use super::lanes::{let_time_pass, settle_lanes};
 use super::load::{Hanging, enter, load_hanging};
 use super::rows::{FoundItem, Read, id_bytes, read_item};
 use super::tx::Parts;
-use super::write::settle_lanes;
 use crate::Place;
 
 /// Due rows that one claim moves over to the ready ones. More would make everyone wait for a claim of one item; the rest
@@ -28,16 +28,17 @@ pub(super) fn claim(
     (store, kind): (&Store, &Kind),
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<ItemId>, Fault> {
+) -> Result<Vec<Place>, Fault> {
     let context = &mut parts.context;
     let Some(queue) = context.queues.number(context.connection, store, kind)? else {
         return Ok(Vec::new());
     };
     promote(parts, queue)?;
+    let_time_pass(parts, queue)?;
     // A row that can not be read is taken out of the way and the rest is looked at again.
     loop {
         settle_lanes(parts)?;
-        match offer(parts, world, queue, after, limit) {
+        match offer(parts, world, (queue, kind), after, limit) {
             Err(Fault::Item(item, damaged)) => {
                 let now = parts.scratch.now;
                 quarantine(parts, item, &damaged.0, now)?;
@@ -87,29 +88,26 @@ pub(super) fn quarantine(parts: &mut Parts<'_>, item: ItemId, why: &str, at: Tim
 fn offer(
     parts: &mut Parts<'_>,
     world: &mut World,
-    queue: i64,
+    (queue, kind): (i64, &Kind),
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<ItemId>, Fault> {
+) -> Result<Vec<Place>, Fault> {
     // The index is named, so that no statistics and no planner ever make it a scan.
     let free = items_from!(
         "items i indexed by items_ready",
         "i.queue = ?1 and i.slot = 2 and i.laned = 0 and (i.rank, i.id) > (?2, ?3) order by i.rank, i.id limit ?4"
     );
-    let next = items_from!(
-        "lanes l indexed by lanes_next cross join items i",
-        "i.id = l.next_id and l.queue = ?1 and l.running is null and l.next_id is not null
-         and (l.next_rank, l.next_id) > (?2, ?3) order by l.next_rank, l.next_id limit ?4"
-    );
-    let mut found = candidates(parts, free, queue, after, limit)?;
-    let in_turn = candidates(parts, next, queue, after, limit)?;
+    let found = candidates(parts, free, queue, after, limit)?;
+    let mut found: Vec<(Place, FoundItem)> =
+        found.into_iter().map(|found| (Place::of(&found.item), found)).collect();
+    let in_turn = behind_lanes(parts, (queue, kind), after, limit)?;
     if !in_turn.is_empty() {
         found.extend(in_turn);
-        found.sort_by_key(|found| Place::of(&found.item));
+        found.sort_by_key(|(place, _)| *place);
         found.truncate(limit);
     }
     let mut offered = Vec::with_capacity(found.len());
-    for found in found {
+    for (place, found) in found {
         let id = found.item.id;
         let mut hanging = Hanging::default();
         hanging.note(&found.item);
@@ -120,14 +118,64 @@ fn offer(
             Fault::Row(damaged) => Fault::Item(id, damaged),
             Fault::Sql(_) => fault,
         })?;
-        offered.push(id);
+        offered.push(place);
     }
     debug_assert_eq!(
-        offered.iter().collect::<BTreeSet<_>>().len(),
+        offered.iter().map(|place| place.id).collect::<BTreeSet<_>>().len(),
         offered.len(),
         "no item is offered twice"
     );
     Ok(offered)
+}
+
+/// Of every lane with room the oldest items, as many as it has room for. Lanes are walked in the order of their first items,
+/// until no further one can have anything that comes sooner than what was found.
+fn behind_lanes(
+    parts: &mut Parts<'_>,
+    (queue, kind): (i64, &Kind),
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<(Place, FoundItem)>, Fault> {
+    let Some(table) = parts.context.lifecycles.tables.laned(kind) else { return Ok(Vec::new()) };
+    if table.is_exclusive() {
+        let next = items_from!(
+            "lanes l indexed by lanes_next cross join items i",
+            "i.id = l.next_id and l.queue = ?1 and l.room > 0 and l.next_id is not null
+             and (l.next_rank, l.next_id) > (?2, ?3) order by l.next_rank, l.next_id limit ?4"
+        );
+        let found = candidates(parts, next, queue, after, limit)?;
+        return Ok(found.into_iter().map(|found| (Place::of(&found.item), found)).collect());
+    }
+    let sql = "select key, room, next_rank from lanes indexed by lanes_next \
+        where queue = ?1 and room > 0 and next_id is not null order by next_rank, next_id";
+    let mut lanes = parts.context.connection.prepare_cached(sql)?;
+    let oldest = items_where!(
+        "i.queue = ?1 and i.key = ?2 and i.slot = 2 and i.laned = 1 order by i.created, i.id limit ?3"
+    );
+    let mut oldest = parts.context.connection.prepare_cached(oldest)?;
+    let mut rows = lanes.query([queue])?;
+    let mut found: Vec<(Place, FoundItem)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (key, room, first): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if found.len() >= limit {
+            found.sort_by_key(|(place, _)| *place);
+            found.truncate(limit);
+            if found.last().is_some_and(|(last, _)| last.rank.micros() < first) {
+                break;
+            }
+        }
+        let mut rank = Time::from_micros(i64::MIN);
+        let mut items = oldest.query((queue, &key, room))?;
+        while let Some(row) = items.next()? {
+            let item = read_item(row, &mut parts.context, Read::Payload)?;
+            rank = rank.max(item.item.rank());
+            let place = Place { rank, id: item.item.id };
+            if after.is_none_or(|after| place > after) {
+                found.push((place, item));
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn candidates(

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{CachedStatement, OptionalExtension};
+use tenure_core::control::QueueKey;
 use tenure_core::id::{ExecutionId, Fence, ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::request::Need;
@@ -14,6 +15,7 @@ use tenure_core::word::Kind;
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record, World};
 
 use super::fault::Fault;
+use super::lanes::{count_active, read_control, read_lane};
 use super::rows::{FoundItem, Read, execution_of, id_bytes, id_from, payload_of, read_body, read_item};
 use super::tx::{Known, Parts};
 use crate::row::{Damaged, bytes::word, name, unsigned};
@@ -38,6 +40,7 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
     let mut hanging = Hanging { lanes: need.lanes.clone(), ..Hanging::default() };
     load_items(parts, world, (&items, &payloads), Some(&mut hanging))?;
     hanging.executions.extend(&need.executions);
+    hanging.linked.extend(load_controls(parts, need, world)?);
     load_hanging(parts, world, hanging)?;
     for id in &need.records {
         if let Some(record) = load_record(parts, *id)? {
@@ -45,6 +48,30 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
         }
     }
     Ok(())
+}
+
+/// Loads what holds kinds back that something is leased of or fails, with the number of their held items. Answers the probes of
+/// their breakers.
+fn load_controls(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Result<Vec<ItemId>, Fault> {
+    let mut queues: BTreeSet<QueueKey> = need.queues();
+    for item in need.payloads.union(&need.failing).filter_map(|id| world.items.get(id)) {
+        queues.insert(QueueKey { store: item.store.clone(), kind: item.table.kind.clone() });
+    }
+    let mut probes = Vec::new();
+    for key in queues {
+        let context = &mut parts.context;
+        let Some(queue) = context.queues.number(context.connection, &key.store, &key.kind)? else { continue };
+        let control = read_control(context.connection, queue)?;
+        let governed = world.tables.current(&key.kind).is_some_and(|table| table.is_governed());
+        if control.is_some() || governed {
+            world.active.insert(key.clone(), count_active(context.connection, queue)?);
+        }
+        if let Some(control) = control {
+            probes.extend(control.trip.and_then(|trip| trip.probe).map(|probe| probe.item));
+            world.controls.insert(key, control);
+        }
+    }
+    Ok(probes)
 }
 
 /// What hangs on items that are decided about.
@@ -79,7 +106,7 @@ pub(super) fn load_hanging(
             continue;
         }
         if let Some(lane) = load_lane(parts, &key)? {
-            in_lanes.extend(lane.open.into_iter().chain(lane.latest).chain(lane.running));
+            in_lanes.extend(lane.items());
             if lane != Lane::default() {
                 world.lanes.insert(key.clone(), lane);
             }
@@ -193,15 +220,10 @@ fn load_name(parts: &mut Parts<'_>, key: &NameKey) -> Result<Option<Named>, Faul
 fn load_lane(parts: &mut Parts<'_>, key: &LaneKey) -> Result<Option<Lane>, Fault> {
     let context = &mut parts.context;
     let Some(queue) = queue_of(context, key)? else { return Ok(None) };
-    let sql = "select running, open, latest from lanes where queue = ?1 and key = ?2";
+    let sql = "select running, open, latest, starts from lanes where queue = ?1 and key = ?2";
     let mut statement = context.connection.prepare_cached(sql)?;
-    let place = |row: &rusqlite::Row<'_>, index| -> rusqlite::Result<Option<ItemId>> {
-        Ok(row.get::<_, Option<[u8; 16]>>(index)?.map(id_from))
-    };
-    let lane = |row: &rusqlite::Row<'_>| {
-        Ok(Lane { running: place(row, 0)?, open: place(row, 1)?, latest: place(row, 2)? })
-    };
-    Ok(statement.query_row((queue, key.key.as_str()), lane).optional()?)
+    let mut rows = statement.query((queue, key.key.as_str()))?;
+    rows.next()?.map(|row| read_lane(row, 0)).transpose()
 }
 
 fn queue_of(context: &mut super::rows::Context<'_>, key: &LaneKey) -> Result<Option<i64>, Fault> {

@@ -9,9 +9,9 @@ use tenure_core::time::Time;
 use tenure_core::word::Store;
 
 use super::fault::Fault;
+use super::lanes::settle_lanes;
 use super::rows::{Context, id_bytes};
 use super::tx::{Last, Parts};
-use super::write::settle_lanes;
 use crate::row::{Damaged, signed, unsigned};
 use crate::segment::{self, Kept, Pressed};
 use crate::{BatchId, Head, PAGE_MAX};

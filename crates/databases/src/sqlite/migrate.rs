@@ -18,8 +18,21 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, name: "first", sql: include_str!("../../migrations/sqlite/0001_first.sql") }];
+macro_rules! migrations {
+    ($($number:literal $name:literal $file:literal;)*) => {
+        /// Every migration, in order.
+        pub const MIGRATIONS: &[Migration] = &[$(Migration {
+            number: $number,
+            name: $name,
+            sql: include_str!(concat!("../../migrations/sqlite/", $file, ".sql")),
+        }),*];
+    };
+}
+
+migrations! {
+    1 "first" "0001_first";
+    2 "controls" "0002_controls";
+}
 
 /// `tenu`, so that `file` and we know whose database it is.
 pub const APPLICATION: i32 = 0x7465_6e75;

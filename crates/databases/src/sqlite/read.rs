@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::request::Due;
@@ -19,7 +20,7 @@ use super::catalog::{Lifecycles, Queues};
 use super::fault::{Fault, error_of};
 use super::load::read_record;
 use super::rows::{Context, OUTPUT, Read, executions_of, id_bytes, outside_body, payload_of, read_item};
-use super::{Shared, log, open};
+use super::{Shared, lanes, log, open};
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
 use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
@@ -241,11 +242,12 @@ pub(super) fn due(
 ) -> Result<Vec<Found>, Fault> {
     let now = clock.max(log::last(context.connection)?.at);
     let sql = match what {
-        Overdue::Time => items_where!(
+        Overdue::Time => items_from!(
+            "items i indexed by items_active",
             "i.slot = 3 and i.id > ?1 and (i.expires <= ?2 or i.window_ends <= ?2) order by i.id"
         ),
         Overdue::Lapsed => items_from!(
-            "items i left join items s on s.id = i.session",
+            "items i indexed by items_active left join items s on s.id = i.session",
             "i.slot = 3 and i.id > ?1 and ?2 is not null and i.session is not null and s.owner is null order by i.id"
         ),
     };
@@ -272,4 +274,14 @@ pub(super) fn due(
         found.extend(due.map(|due| Found { store: item.store, item: item.id, fence: item.fence, due }));
     }
     Ok(found)
+}
+
+/// What holds a kind back, and how many of its items are held.
+pub(super) fn control(context: &mut Context<'_>, key: &QueueKey) -> Result<(Control, u32), Fault> {
+    let connection = context.connection;
+    let Some(queue) = context.queues.number(connection, &key.store, &key.kind)? else {
+        return Ok((Control::default(), 0));
+    };
+    let control = lanes::read_control(connection, queue)?.unwrap_or_default();
+    Ok((control, lanes::count_active(connection, queue)?))
 }

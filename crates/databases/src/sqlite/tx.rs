@@ -27,7 +27,7 @@ use super::catalog::{Lifecycles, Queues};
 use super::fault::{DAMAGED, Fault, error_of, is_damage};
 use super::held::{Held, Touched};
 use super::rows::Context;
-use super::{Shared, claim, inbox, load, log, open, write};
+use super::{Shared, claim, inbox, lanes, load, log, open, write};
 use crate::id_map::IdMap;
 use crate::row::Memo;
 use crate::segment::Pressed;
@@ -280,7 +280,7 @@ impl SqliteTx {
             for (item, why) in &quarantined {
                 claim::quarantine(parts, *item, why, now)?;
             }
-            write::settle_lanes(parts)
+            lanes::settle_lanes(parts)
         });
         if kept.is_err() || self.writer.commit() != Commit::Done {
             self.writer.roll_back();
@@ -310,7 +310,7 @@ impl Tx for SqliteTx {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         self.step(|parts| claim::claim(parts, world, (store, kind), after, limit))
     }
 
@@ -336,7 +336,7 @@ impl Tx for SqliteTx {
     }
 
     async fn commit(mut self) -> Commit {
-        if let Err(error) = self.step(write::settle_lanes) {
+        if let Err(error) = self.step(lanes::settle_lanes) {
             return Commit::Not(error);
         }
         let committed = self.writer.commit();

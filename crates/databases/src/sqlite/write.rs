@@ -3,17 +3,18 @@
 //! An update goes to the row that was found and to the version that was decided on; anything else writes nothing, and the
 //! caller sees that in the count.
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, params};
 use tenure_core::body::Body;
 use tenure_core::execution::Execution;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
-use tenure_core::world::{Change, Lane, LaneKey, Message, NameKey, Named, Record};
+use tenure_core::world::{Change, Message, NameKey, Named, Record};
 
 use super::fault::Fault;
 use super::held::Touched;
+use super::lanes::{write_control, write_lane};
 use super::load::known;
 use super::rows::{OUTPUT, PAYLOAD, id_bytes};
 use super::tx::{Known, Parts};
@@ -36,7 +37,8 @@ pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fau
                 renew(parts, *execution, *heartbeat, *expires)?
             }
             Change::Name(key, named) => write_name(&mut statements, key, named)?,
-            Change::Lane(key, lane) => write_lane(parts, key, *lane)?,
+            Change::Lane(key, lane) => write_lane(parts, key, lane)?,
+            Change::Control(key, control) => write_control(parts, key, control)?,
             Change::Record(record) => write_record(parts.context.connection, record)?,
             Change::Message(message) => write_message(parts.context.connection, message)?,
             Change::Erase(item) => {
@@ -119,7 +121,7 @@ fn insert(
     let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
     let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
     bind!(statement;
-        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), item.exclusive_key().is_some(), row.rank, row.version,
+        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), item.lane_key().is_some(), row.rank, row.version,
         row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), segment, row.head.0, row.payload.0, inline,
         &*row.rest,
     );
@@ -184,7 +186,7 @@ fn update(
     if let Some(output) = output {
         write_body(statements, item.id, OUTPUT, output)?;
     }
-    if item.exclusive_key().is_some() {
+    if item.lane_key().is_some() {
         let queue = queue_of_item(parts, statements, item)?;
         note_lane(parts, queue, item);
     }
@@ -192,7 +194,7 @@ fn update(
 }
 
 fn note_lane(parts: &mut Parts<'_>, queue: i64, item: &Item) {
-    if let Some(key) = item.exclusive_key() {
+    if let Some(key) = item.lane_key() {
         parts.scratch.stale_lanes.insert((queue, key.to_string()));
     }
 }
@@ -247,38 +249,6 @@ fn write_name(statements: &mut Statements<'_>, key: &NameKey, named: &Named) -> 
     Ok(statement.raw_execute()?)
 }
 
-fn write_lane(parts: &mut Parts<'_>, key: &LaneKey, lane: Lane) -> Result<usize, Fault> {
-    let queue = queue_for(parts, &key.store, &key.kind)?;
-    let sql = "insert into lanes (queue, key, running, open, latest) values (?1, ?2, ?3, ?4, ?5) \
-        on conflict (queue, key) do update set running = excluded.running, open = excluded.open, latest = excluded.latest";
-    let mut statement = parts.context.connection.prepare_cached(sql)?;
-    let (running, open, latest) =
-        (lane.running.map(id_bytes), lane.open.map(id_bytes), lane.latest.map(id_bytes));
-    let written = statement.execute(params![queue, key.key.as_str(), running, open, latest])?;
-    parts.scratch.stale_lanes.insert((queue, key.key.to_string()));
-    Ok(written)
-}
-
-/// Finds out which item is next in every lane that was touched. A lane with nothing in it goes.
-pub(super) fn settle_lanes(parts: &mut Parts<'_>) -> Result<(), Fault> {
-    let connection = parts.context.connection;
-    for (queue, key) in std::mem::take(&mut parts.scratch.stale_lanes) {
-        let sql = "select id, rank from items where queue = ?1 and key = ?2 and slot = 2 and laned = 1 \
-            order by created, id limit 1";
-        let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let next: Option<([u8; 16], i64)> =
-            connection.prepare_cached(sql)?.query_row((queue, &key), columns).optional()?;
-        let (id, rank) = next.unzip();
-        let sql = "insert into lanes (queue, key, next_id, next_rank) values (?1, ?2, ?3, ?4) \
-            on conflict (queue, key) do update set next_id = excluded.next_id, next_rank = excluded.next_rank";
-        connection.prepare_cached(sql)?.execute(params![queue, key, id, rank])?;
-        let sql = "delete from lanes where queue = ?1 and key = ?2 \
-            and running is null and open is null and latest is null and next_id is null";
-        connection.prepare_cached(sql)?.execute((queue, &key))?;
-    }
-    Ok(())
-}
-
 fn write_record(connection: &Connection, record: &Record) -> Result<usize, Fault> {
     let sql = "insert into records (id, item, fence, label, name, hash, version, at, body) \
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict (id) do nothing";
@@ -323,7 +293,7 @@ fn queue_of_item(parts: &mut Parts<'_>, statements: &mut Statements<'_>, item: &
 }
 
 /// The number of a queue, a new one if it has none.
-fn queue_for(parts: &mut Parts<'_>, store: &Store, kind: &Kind) -> Result<i64, Fault> {
+pub(super) fn queue_for(parts: &mut Parts<'_>, store: &Store, kind: &Kind) -> Result<i64, Fault> {
     let context = &mut parts.context;
     if let Some(number) = context.queues.number(context.connection, store, kind)? {
         return Ok(number);

@@ -361,7 +361,7 @@ impl Pass {
         let is_kept = |change: &Change| match change {
             Change::Insert { .. } | Change::Update { .. } | Change::Record(_) => true,
             Change::Renew { .. } | Change::Execution(_) | Change::Name(..) | Change::Lane(..) => false,
-            Change::Message(_) | Change::Erase(_) | Change::Entry(_) => false,
+            Change::Control(..) | Change::Message(_) | Change::Erase(_) | Change::Entry(_) => false,
         };
         self.world.apply(changes.into_iter().filter(is_kept).collect());
     }

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::{Entry, Sealed};
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
@@ -169,6 +170,10 @@ impl<D: Database> Database for Lying<'_, D> {
         kinds: &[Kind],
     ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
         self.inner.upcoming(store, kinds)
+    }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.inner.control(key)
     }
 }
 

@@ -11,6 +11,7 @@ mod fencing;
 mod files;
 mod harness;
 mod leasing;
+mod limiting;
 mod logging;
 mod lying;
 mod properties;
@@ -83,6 +84,23 @@ conformance! {
     // covers: K-15
     #[test] fn losing_a_candidate_goes_on_to_the_next() { leasing }
     #[test] fn what_an_item_depends_on_is_looked_at() { leasing }
+
+    // covers: K-38
+    #[test] fn a_kind_runs_no_more_at_once_than_it_may() { limiting }
+    // covers: K-38
+    #[test] fn a_key_runs_no_more_at_once_than_it_may() { limiting }
+    // covers: K-32, K-38
+    #[test] fn of_a_key_none_passes_an_older_one() { limiting }
+    // covers: K-38
+    #[test] fn a_kind_starts_no_more_than_its_rate_allows() { limiting }
+    // covers: K-38
+    #[test] fn a_key_starts_no_more_than_its_rate_allows() { limiting }
+    // covers: K-38
+    #[test] fn an_operator_pauses_and_limits_a_kind() { limiting }
+    // covers: J-05, K-38
+    #[test] fn a_spent_budget_puts_retries_off_and_an_open_breaker_stops_leases() { limiting }
+    // covers: K-38
+    #[test] fn many_claimers_never_exceed_a_limit() { limiting }
 
     // covers: K-12
     #[test] fn a_stale_write_is_refused_while_the_new_holder_is_in_the_same_state() { fencing }

@@ -65,7 +65,7 @@ async fn loaded_is_enough<H: Harness>(steps: Vec<(Duration, u64)>) {
         if let Command::Acquire(acquire) = &request.command {
             for kind in &acquire.kinds {
                 let found = tx.claim(&mut loaded, &request.store, kind, None, 10).await.unwrap();
-                loaded.offers.extend(found);
+                loaded.offers.extend(found.into_iter().map(|place| place.id));
             }
         }
         full.offers = loaded.offers.clone();
@@ -101,6 +101,7 @@ fn is_part_of(loaded: &World, full: &World) {
     part(&loaded.executions, &full.executions);
     part(&loaded.names, &full.names);
     part(&loaded.lanes, &full.lanes);
+    part(&loaded.controls, &full.controls);
     part(&loaded.records, &full.records);
 }
 
@@ -276,6 +277,7 @@ fn name(command: &Command) -> &'static str {
         Command::Note(_) => "note",
         Command::Link(_) => "link",
         Command::Erase(_) => "erase",
+        Command::Control(_) => "control",
         Command::Sweep(_) => "sweep",
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_core::body::Body;
+use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
@@ -212,6 +213,10 @@ impl Database for Faulty {
     ) -> impl Future<Output = Result<Vec<(Kind, Duration)>, Error>> + Send {
         self.inner.upcoming(store, kinds)
     }
+
+    fn control(&self, key: &QueueKey) -> impl Future<Output = Result<(Control, u32), Error>> + Send {
+        self.inner.control(key)
+    }
 }
 
 impl FaultyTx {
@@ -245,7 +250,7 @@ impl Tx for FaultyTx {
         kind: &Kind,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         self.at(Step::Claim)?;
         self.inner.claim(world, store, kind, after, limit).await
     }

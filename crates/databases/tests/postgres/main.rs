@@ -2,6 +2,7 @@
 
 mod faults;
 mod kit;
+mod limits;
 mod migrations;
 mod plans;
 mod races;

@@ -51,6 +51,8 @@ counters! {
     failed_turns,
     /// Acquires that the database did not answer.
     failed_acquires,
+    /// Acquires that got less than they asked for because of a limit, a pause or an open breaker.
+    held_back,
 }
 
 impl Counters {
@@ -67,6 +69,10 @@ impl Counters {
     pub(crate) fn failed_acquire(&self, why: &str) {
         self.failed_acquires.fetch_add(1, Ordering::Relaxed);
         self.tell(why);
+    }
+
+    pub(crate) fn one_held_back(&self) {
+        self.held_back.fetch_add(1, Ordering::Relaxed);
     }
 
     fn tell(&self, why: &str) {

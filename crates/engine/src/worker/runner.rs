@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::actor::Actor;
 use tenure_core::answer::{Answer, Granted};
+use tenure_core::control::{Bound, HeldBack};
 use tenure_core::id::ExecutionId;
 use tenure_core::request::{
     Acquire, Command, Commit, Effects, Fail, REASON_BYTES_MAX, Release, Request, Terms,
@@ -13,6 +14,7 @@ use tenure_core::request::{
 use tenure_core::word::{Kind, Store};
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
+use tenure_databases::outside;
 use tenure_databases::wait::caught;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
@@ -37,6 +39,8 @@ const AHEAD: f64 = 0.04;
 /// A worker that found nothing looks again by itself, sooner at first.
 const POLL_MIN: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
+/// A limit that is over by now is asked again so soon.
+const HELD_BACK_MIN: Duration = Duration::from_millis(5);
 /// The database is away.
 const AWAY: Duration = Duration::from_millis(200);
 /// Outcomes that are settled in one call.
@@ -79,6 +83,9 @@ pub(super) struct Runner {
     pub outside: Handle,
     pub parts: Parts,
 }
+
+/// What an acquire got, and what kept it from more.
+type Acquired = (Vec<Granted>, Option<Box<HeldBack>>);
 
 /// What a handler came to.
 struct Ended {
@@ -146,14 +153,18 @@ impl Runner {
             }
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             let asked = now();
+            let wait;
             match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
-                Ok(leases) if !leases.is_empty() => {
+                Ok((leases, _)) if !leases.is_empty() => {
                     self.parts.counters.leases(leases.len());
                     self.hand_out(asker, held, ended, &slots, leases, asked);
                     poll = POLL_MIN;
                     continue;
                 }
-                Ok(_) => turn += 1,
+                Ok((_, held_back)) => {
+                    turn += 1;
+                    wait = held_back.map_or(poll, |held| self.held_back(&held, poll));
+                }
                 Err(why) => {
                     self.parts.counters.failed_acquire(&why);
                     tokio::select! {
@@ -167,20 +178,30 @@ impl Runner {
             tokio::select! {
                 () = self.stop.cancelled() => {}
                 () = rung => poll = POLL_MIN,
-                () = pause(poll) => poll = (poll * 2).min(POLL_MAX),
+                () = pause(wait) => poll = (poll * 2).min(POLL_MAX),
             }
         }
     }
 
+    /// How long to wait where a limit is in the way: until it is said to be over, or until something ends.
+    fn held_back(&self, held: &HeldBack, poll: Duration) -> Duration {
+        self.parts.counters.one_held_back();
+        if let Bound::Concurrency(_) = held.by {
+            self.parts.bells.is_hungry(&held.kind);
+        }
+        // It is the database's clock that says when; this one's need not be right, so the wait is bounded both ways.
+        held.until.map_or(poll, |until| until.since(outside::now()).clamp(HELD_BACK_MIN, POLL_MAX))
+    }
+
     /// The kinds take turns at being the first that is looked at.
-    async fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> Result<Vec<Granted>, String> {
+    async fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> Result<Acquired, String> {
         let mut kinds = self.kinds.clone();
         kinds.rotate_left(turn % self.kinds.len());
         let terms = Terms { lease: self.lease, start: true, ..Terms::default() };
         let command = Command::Acquire(Acquire { kinds, max, terms });
         let request = Request { store: self.parts.store.clone(), actor: self.actor.clone(), command };
         match asker.gather.ask(request).await {
-            Ok(Reply { answer: Answer::Leased(leases), .. }) => Ok(leases),
+            Ok(Reply { answer: Answer::Leased(leases), held_back, .. }) => Ok((leases, held_back)),
             Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
             Err(error) => Err(error.to_string()),
         }

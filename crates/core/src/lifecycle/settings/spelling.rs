@@ -12,8 +12,8 @@ use super::value::{
     Part, count_of, limit, number, pace, pointer, rate_of, show_limit, show_rate, unless, within,
 };
 use super::{
-    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, LEASE_MAX, LEASE_MIN, PACE_MIN, PRIORITY_MAX, RETENTION_MAX,
-    RETENTION_MIN, WINDOW_MAX,
+    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, KEY_CONCURRENCY_MAX, LEASE_MAX, LEASE_MIN, PACE_MIN,
+    PRIORITY_MAX, RETENTION_MAX, RETENTION_MIN, WINDOW_MAX,
 };
 use super::{Backoff, Breaker, Coalesce, Rate, Settings, span};
 
@@ -133,10 +133,10 @@ const SETTINGS: [Setting; 15] = [
     },
     Setting {
         name: "concurrency",
-        form: "`10`, `1 per key` or `10, 1 per key`; from 1 to 1000000",
+        form: "`10`, `1 per key` or `10, 1 per key`; from 1 to 1000000, per key to 1000",
         read: |to, text| {
             to.concurrency = limit(text, |part| match part.strip_suffix(" per key") {
-                Some(count) => Some(Part::Key(count_of(count)?)),
+                Some(count) => Some(Part::Key(within(count_of(count)?, 1, KEY_CONCURRENCY_MAX)?)),
                 None => Some(Part::Kind(count_of(part)?)),
             })?;
             Some(())

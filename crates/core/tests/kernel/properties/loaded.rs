@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tenure_core::control::QueueKey;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::id::{ExecutionId, ItemId};
@@ -38,8 +39,18 @@ fn load(world: &World, request: &Request) -> World {
     lanes.extend(items.iter().filter_map(|id| lane_of(world.items.get(id)?)));
     for key in lanes {
         let Some(lane) = world.lanes.get(&key) else { continue };
-        items.extend([lane.running, lane.open, lane.latest].into_iter().flatten());
-        part.lanes.insert(key, *lane);
+        items.extend(lane.items());
+        part.lanes.insert(key, lane.clone());
+    }
+    let mut queues: BTreeSet<QueueKey> = need.queues();
+    let of_items = need.payloads.union(&need.failing).filter_map(|id| world.items.get(id));
+    queues.extend(of_items.map(|item| QueueKey { store: item.store.clone(), kind: item.table.kind.clone() }));
+    for key in queues {
+        part.active.insert(key.clone(), world.active(&key));
+        let Some(control) = world.controls.get(&key) else { continue };
+        let probe = control.trip.and_then(|trip| trip.probe).and_then(|probe| world.items.get(&probe.item));
+        part.items.extend(probe.map(|item| (item.id, item.clone())));
+        part.controls.insert(key, control.clone());
     }
     let linked: Vec<ItemId> = items
         .iter()

@@ -99,7 +99,7 @@ fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
     }
     let mut lanes = BTreeMap::new();
     for (key, items) in members {
-        let kept = world.lanes.get(&key).copied().unwrap_or_default();
+        let kept = world.lanes.get(&key).cloned().unwrap_or_default();
         let one_of = |kept: Option<ItemId>, fits: &dyn Fn(&Item) -> bool| {
             let ids: BTreeSet<ItemId> = items.iter().filter(|item| fits(item)).map(|item| item.id).collect();
             kept.filter(|id| ids.contains(id)).or(ids.first().copied())
@@ -116,9 +116,10 @@ fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
         let forgets = items.iter().any(|item| comes_back(&item.table));
         let succeeded = |item: &Item| item.table.supersedes() && item.phase() == Phase::Succeeded;
         let lane = Lane {
-            running: held.first().copied().filter(|_| exclusive),
+            running: if exclusive { held } else { Vec::new() },
             open: one_of(kept.open, &open).filter(|_| !forgets || kept.open.is_some()),
             latest: one_of(kept.latest, &succeeded),
+            starts: kept.starts.clone(),
         };
         if lane != Lane::default() {
             lanes.insert(key, lane);

@@ -84,7 +84,7 @@ pub fn payload(number: usize) -> String {
 /// Holds a reply to what it should be. A bench of answers that are no is none.
 pub fn created(reply: Result<Reply, DatabaseError>) -> Result<(), Error> {
     match reply? {
-        Reply { answer: Answer::Created(_), fresh: true } => Ok(()),
+        Reply { answer: Answer::Created(_), fresh: true, .. } => Ok(()),
         other => Err(unexpected(&other)),
     }
 }
@@ -98,7 +98,7 @@ pub fn leased(reply: Result<Reply, DatabaseError>) -> Result<Vec<Granted>, Error
 
 pub fn committed(reply: Result<Reply, DatabaseError>) -> Result<(), Error> {
     match reply? {
-        Reply { answer: Answer::Ran(_), fresh: true } => Ok(()),
+        Reply { answer: Answer::Ran(_), fresh: true, .. } => Ok(()),
         other => Err(unexpected(&other)),
     }
 }
