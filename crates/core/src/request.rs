@@ -25,6 +25,7 @@ pub use crate::decide::link::Relink;
 pub use crate::decide::note::Note;
 pub use crate::decide::plain::Move;
 pub use crate::decide::progress::Progress;
+pub use crate::decide::prune::Prune;
 pub use crate::decide::release::Release;
 pub use crate::decide::renew::Renew;
 pub use crate::decide::start::Start;
@@ -60,6 +61,8 @@ pub enum Command {
     Erase(Erase),
     /// What time has made due; the engine's own.
     Sweep(Sweep),
+    /// What has been kept for long enough; the engine's own.
+    Prune(Prune),
 }
 
 /// A record to be written.
@@ -138,6 +141,9 @@ pub struct Need {
     pub records: BTreeSet<RecordId>,
     /// Items that may be leased: whoever gets one gets its payload. Of others it is needed where guards look into it.
     pub payloads: BTreeSet<ItemId>,
+    /// Items that may be removed: with their entries, the names that those gave, the messages, and whatever has a link to
+    /// them. These items are among `items` too.
+    pub removals: BTreeSet<ItemId>,
 }
 
 impl Request {
@@ -196,6 +202,10 @@ impl Request {
                     need.items.insert(session);
                 }
                 need.effects(&self.store, sweep.item, &sweep.offers, tables);
+            }
+            Command::Prune(prune) => {
+                need.items.insert(prune.item);
+                need.removals.insert(prune.item);
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A world holds rows and no opinions. `decide` reads one and answers with [`Change`]s; [`World::apply`] puts them in.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -31,6 +31,8 @@ pub struct World {
     pub executions: BTreeMap<ExecutionId, SharedExecution>,
     pub names: BTreeMap<NameKey, Named>,
     pub lanes: BTreeMap<LaneKey, Lane>,
+    /// Which item (second) has or had a link to which (first). Whether it still has says the item.
+    pub linked: BTreeSet<(ItemId, ItemId)>,
     pub records: BTreeMap<RecordId, Record>,
     pub messages: Vec<Message>,
     pub entries: BTreeMap<(ItemId, u64), Sealed>,
@@ -101,6 +103,14 @@ impl Lane {
         }
         self
     }
+
+    /// The lane after one of its items was removed, which nobody held.
+    pub fn without(mut self, id: ItemId) -> Lane {
+        keep(&mut self.running, id, false);
+        keep(&mut self.open, id, false);
+        keep(&mut self.latest, id, false);
+        self
+    }
 }
 
 /// Puts the id into the place or takes it out. A place that another item has stays that item's.
@@ -162,11 +172,23 @@ pub enum Change {
     /// An execution that committed or ended; the row may be there from its commit.
     Execution(SharedExecution),
     Name(NameKey, Named),
+    /// The name stands for nothing any more.
+    Unname(NameKey),
     Lane(LaneKey, Lane),
+    Linked {
+        to: ItemId,
+        from: ItemId,
+    },
     Record(Record),
     Message(Message),
     /// Payload, output and record bodies of the item are deleted.
     Erase(ItemId),
+    /// The item and everything that hangs on it goes, all but its entries. `was` is the version that it must still have;
+    /// `item` is what its last entry made of it.
+    Remove {
+        was: u64,
+        item: SharedItem,
+    },
     Entry(Sealed),
 }
 
@@ -222,6 +244,13 @@ impl World {
             Change::Name(key, named) => {
                 self.names.insert(key, named);
             }
+            Change::Unname(key) => {
+                let before = self.names.remove(&key);
+                assert!(before.is_some(), "a name that is taken away was there");
+            }
+            Change::Linked { to, from } => {
+                self.linked.insert((to, from));
+            }
             Change::Lane(key, lane) if lane == Lane::default() => {
                 self.lanes.remove(&key);
             }
@@ -240,11 +269,35 @@ impl World {
                     record.body = None;
                 }
             }
+            Change::Remove { was, item } => self.remove(was, &item),
             Change::Entry(entry) => {
                 let before = self.entries.insert((entry.item, entry.version), entry);
                 assert!(before.is_none(), "the log is append-only");
             }
         }
+    }
+
+    fn remove(&mut self, was: u64, item: &Item) {
+        let id = item.id;
+        let before = self.items.remove(&id);
+        assert_eq!(before.map(|item| item.version), Some(was), "what is removed is as it was found");
+        self.payloads.remove(&id);
+        self.outputs.remove(&id);
+        let executions: Vec<ExecutionId> = self.executions_of(id).map(|execution| execution.id).collect();
+        executions.iter().for_each(|execution| drop(self.executions.remove(execution)));
+        self.records.retain(|_, record| record.item != id);
+        self.messages.retain(|message| message.item != id);
+        for from in self.linked_to(id).collect::<Vec<_>>() {
+            self.linked.remove(&(id, from));
+        }
+        for link in &item.links {
+            self.linked.remove(&(link.to, id));
+        }
+    }
+
+    /// Items that have or had a link to this one.
+    pub fn linked_to(&self, item: ItemId) -> impl Iterator<Item = ItemId> {
+        self.linked.range((item, ItemId(0))..=(item, ItemId(u128::MAX))).map(|(_, from)| *from)
     }
 
     /// The ended and committed executions of an item, oldest first.

@@ -59,6 +59,7 @@ impl Action {
                     Command::Link(_) => "link".into(),
                     Command::Erase(_) => "erase".into(),
                     Command::Sweep(_) => "sweep".into(),
+                    Command::Prune(_) => "prune".into(),
                 };
                 format!("{}: {what}", request.actor)
             }

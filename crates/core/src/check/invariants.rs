@@ -157,7 +157,8 @@ fn under_lease(command: &Command) -> Option<ExecutionId> {
         | Command::Take(_)
         | Command::Move(_)
         | Command::Cancel(_) => None,
-        Command::Note(_) | Command::Link(_) | Command::Erase(_) | Command::Sweep(_) => None,
+        Command::Note(_) | Command::Link(_) | Command::Erase(_) => None,
+        Command::Sweep(_) | Command::Prune(_) => None,
     }
 }
 

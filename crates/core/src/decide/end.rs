@@ -22,6 +22,8 @@ use crate::request::Effects;
 
 pub(super) struct Ending<'a> {
     pub event: Event,
+    /// What was asked for, where something else comes of it.
+    pub on: Option<Event>,
     pub actor: &'a Actor,
     pub reason: Option<&'a str>,
     pub permanent: bool,
@@ -59,6 +61,7 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
             let wait = wait(item, &ending, draw).filter(|_| item.table.phase(state) == Phase::Ready);
             let run_at = wait.map(|wait| draft.now().after(wait));
             Facts::End(Ended {
+                on: ending.on.clone(),
                 permanent: ending.permanent,
                 reason: reason.map(ToString::to_string),
                 run_at,
@@ -70,6 +73,16 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
     let bodies = effects.bodies();
     draft.write(item.id, line, Unlogged { bodies, ..Unlogged::default() });
     effects.perform(draft, item.id, actor)
+}
+
+/// Whether this item can fail now at the hands of this actor, with nothing to be written beside it.
+pub(super) fn can_fail(draft: &Draft, item: &Item, case: &Case) -> bool {
+    let Ok(chosen) = choose(draft, item, &Event::Fail, case) else { return false };
+    let none = Effects::default();
+    let wanted =
+        Wanted { item, row: chosen.row, actor: case.actor, effects: &none, rule: Rule::MustBeGiven };
+    // Nothing is created, so nothing is drawn.
+    Prepared::new(draft, wanted, &mut Draw::new(0)).is_ok()
 }
 
 /// How long before the next attempt. A lost lease has waited long enough already.
@@ -97,6 +110,7 @@ pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
     let ending = Ending {
         reason: Some(why(&event)),
         event,
+        on: None,
         actor: &system,
         permanent: false,
         delay: None,
