@@ -79,8 +79,7 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
 pub(super) fn can_fail(draft: &Draft, item: &Item, case: &Case) -> bool {
     let Ok(chosen) = choose(draft, item, &Event::Fail, case) else { return false };
     let none = Effects::default();
-    let wanted =
-        Wanted { item, row: chosen.row, actor: case.actor, effects: &none, rule: Rule::MustBeGiven };
+    let wanted = Wanted { item, row: chosen.row, actor: case.actor, effects: &none, rule: Rule::MustBeGiven };
     // Nothing is created, so nothing is drawn.
     Prepared::new(draft, wanted, &mut Draw::new(0)).is_ok()
 }

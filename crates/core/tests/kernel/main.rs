@@ -16,6 +16,7 @@ mod moves;
 mod needs;
 mod probes;
 mod properties;
+mod retention;
 mod retries;
 mod sweeps;
 mod systems;

@@ -14,6 +14,7 @@ use tenure_core::word::Kind;
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record, World};
 
 use super::fault::Fault;
+use super::remove;
 use super::rows::{FoundItem, Read, execution_of, id_bytes, id_from, payload_of, read_body, read_item};
 use super::tx::{Known, Parts};
 use crate::row::{Damaged, bytes::word, name, unsigned};
@@ -21,7 +22,11 @@ use crate::row::{Damaged, bytes::word, name, unsigned};
 pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Result<(), Fault> {
     let mut items: BTreeSet<ItemId> = need.items.clone();
     let mut payloads: BTreeSet<ItemId> = need.payloads.clone();
-    for key in &need.names {
+    let mut names = need.names.clone();
+    if !need.removals.is_empty() {
+        names.extend(remove::load(parts, &need.removals, world)?);
+    }
+    for key in &names {
         let Some(named) = load_name(parts, key)? else { continue };
         match &named {
             Named::Created { item, .. } | Named::Folded { item, .. } => {
@@ -36,6 +41,7 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
         world.names.insert(key.clone(), named);
     }
     let mut hanging = Hanging { lanes: need.lanes.clone(), ..Hanging::default() };
+    hanging.linked.extend(world.linked.iter().map(|(_, from)| *from));
     load_items(parts, world, (&items, &payloads), Some(&mut hanging))?;
     hanging.executions.extend(&need.executions);
     load_hanging(parts, world, hanging)?;

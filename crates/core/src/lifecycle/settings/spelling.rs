@@ -12,8 +12,8 @@ use super::value::{
     Part, count_of, limit, number, pace, pointer, rate_of, show_limit, show_rate, unless, within,
 };
 use super::{
-    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, INTERRUPTIONS_MAX, LEASE_MAX, LEASE_MIN, PACE_MIN, PRIORITY_MAX, RETENTION_MAX,
-    RETENTION_MIN, WINDOW_MAX,
+    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, INTERRUPTIONS_MAX, LEASE_MAX, LEASE_MIN, PACE_MIN,
+    PRIORITY_MAX, RETENTION_MAX, RETENTION_MIN, WINDOW_MAX,
 };
 use super::{Backoff, Breaker, Coalesce, Rate, Settings, span};
 
