@@ -24,23 +24,27 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`Tenure`] | open, create, read, wait, cancel |
+//! | [`Tenure`] | open, create, read, wait, cancel; retry and redrive; who holds what |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
 //! | [`Counters`] | what was done and met |
 
+mod attempts;
 mod background;
 mod bell;
 mod error;
 mod kept;
 mod loops;
+mod redrive;
 mod tenure;
 mod time;
 mod worker;
 
+pub use attempts::{Attempt, Holder, Holding};
 pub use error::{Error, OpenError};
 pub use loops::Counters;
+pub use redrive::{BULK_MAX, Bulk, Mode, Outcome};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;
-pub use worker::{Done, Failure, Handler, Job, Worker, WorkerBuilder};
+pub use worker::{Done, Failure, Handler, Job, Lines, Worker, WorkerBuilder};
