@@ -33,10 +33,13 @@ end $$;
 create trigger leaving_judged before insert or update on @.leaving
     for each row execute function @.judge_leaving();
 
--- At the end of the transaction: its segment of the log, which says what was removed, must be there.
+-- At the end of the transaction: its own segment of the log, which says what was removed, must be there.
 create function @.judge_left() returns trigger language plpgsql as $$
 begin
-    if not exists (select from @.segments s where s.segment = new.segment and s.entries > 0) then
+    if not exists (
+        select from @.segments s
+        where s.segment = new.segment and s.entries > 0 and s.xmin = pg_current_xact_id()::xid)
+    then
         raise exception 'tenure: items refuses this: what is removed is in the log (item %)', new.item
             using errcode = 'restrict_violation';
     end if;

@@ -25,6 +25,8 @@ async fn failed(tenure: &Tenure, count: usize) -> Vec<ItemId> {
         assert_eq!(&**whole.item.state_name(), "FAILED");
     }
     worker.drain().await;
+    // Within a millisecond ids are in no order.
+    jobs.sort();
     jobs
 }
 
