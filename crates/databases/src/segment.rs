@@ -88,6 +88,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Kept>, Damaged> {
 #[derive(Debug, Default)]
 pub struct Walk {
     wanted: BTreeMap<u64, BTreeSet<ItemId>>,
+    /// Where it has been: a history that leads there again would have no end. Numbers need not fall on the way back.
+    been: BTreeSet<(ItemId, u64)>,
     found: Vec<Sealed>,
 }
 
@@ -113,13 +115,11 @@ impl Walk {
         }
         for (item, previous) in previous {
             items.remove(&item);
-            // Backwards only, so that a walk ends.
-            match previous {
-                Some(previous) if previous >= segment => {
-                    return Err(Damaged(format!("the history of item {item} leads nowhere")));
-                }
-                Some(previous) => self.add(item, previous),
-                None => {}
+            if !self.been.insert((item, segment)) {
+                return Err(Damaged(format!("the history of item {item} leads nowhere")));
+            }
+            if let Some(previous) = previous {
+                self.add(item, previous);
             }
         }
         match items.first() {
