@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::answer::Answer;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::{Ended, Entry, Facts};
 use tenure_core::execution::Execution;
 use tenure_core::id::{ExecutionId, ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::settings::Coalesce;
-use tenure_core::lifecycle::{Phase, Table};
+use tenure_core::lifecycle::{Phase, Row, Table};
 use tenure_core::replay::{fold, replay};
 use tenure_core::request::{Command, Request};
 use tenure_core::time::Time;
@@ -26,6 +26,7 @@ pub fn of_a_step(before: &World, request: &Request, decision: &Decision, after: 
         *written.entry(entry.item).or_default() += 1;
         assert_eq!(Entry::read(&entry.canonical()).as_ref(), Ok(entry), "a line is read as it is written");
     }
+    interruptions_are_bounded(before, decision);
     for (id, item) in &after.items {
         let new = written.get(id).copied().unwrap_or(0);
         let Some(was) = before.items.get(id) else {
@@ -48,6 +49,26 @@ pub fn of_a_step(before: &World, request: &Request, decision: &Decision, after: 
         let is_pruned = last.is_some_and(|entry| entry.action == Event::Prune);
         assert!(is_pruned, "no item is ever lost but to a prune");
         removed_is_needed_by_nobody(&before.items[lost], before, after);
+    }
+}
+
+/// Giving back costs nothing within its bound, and past it is a failure wherever the item can simply fail.
+fn interruptions_are_bounded(before: &World, decision: &Decision) {
+    for entry in entries(decision) {
+        let Some(was) = before.items.get(&entry.item) else { continue };
+        let spent = was.table.settings.interruptions.is_some_and(|most| was.interruptions >= most);
+        let fails_simply =
+            |row: &Row| row.guards.is_empty() && row.effects.is_empty() && row.actors.allow(entry.actor.role);
+        let can_fail = was.table.rows_from(Some(was.state), &Event::Fail).any(fails_simply);
+        match &entry.facts {
+            Facts::End(Ended { on: Some(on), .. }) => {
+                assert!(spent && *on == Event::Release && entry.action == Event::Fail, "{entry:#?}");
+            }
+            Facts::End(_) if entry.action == Event::Release => {
+                assert!(!spent || !can_fail, "it was given back too often: {was:#?}");
+            }
+            _ => {}
+        }
     }
 }
 
