@@ -24,6 +24,7 @@ pub mod link;
 pub mod note;
 pub mod plain;
 pub mod progress;
+pub mod prune;
 mod records;
 pub mod release;
 pub mod renew;
@@ -79,6 +80,7 @@ pub fn decide(world: &World, request: &Request, draw: &mut Draw) -> Decision {
         Command::Erase(erase) => erase.decide(&mut draft, request),
         Command::Control(order) => order.decide(&mut draft, request),
         Command::Sweep(sweep) => sweep.decide(&mut draft, request, draw),
+        Command::Prune(prune) => prune.decide(&mut draft, request),
     };
     match decided {
         Ok(answer) => Decision { answer, changes: draft.into_changes() },

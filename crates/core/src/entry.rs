@@ -72,7 +72,7 @@ pub enum Facts {
     Move(Moved),
     Note(Noted),
     Link(Linked),
-    /// `start`, `finish`, `erase`.
+    /// `start`, `finish`, `erase`, `prune`.
     Bare(Bare),
 }
 
@@ -147,6 +147,9 @@ pub struct Committed {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ended {
+    /// What was asked for where a failure came of it: a release, one too many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Event>,
     /// The worker said that trying again is useless.
     #[serde(default, skip_serializing_if = "is_false")]
     pub permanent: bool,
@@ -357,7 +360,7 @@ impl Facts {
             Event::Plain(_) => of(payload, Facts::Move),
             Event::Note => of(payload, Facts::Note),
             Event::Link => of(payload, Facts::Link),
-            Event::Start | Event::Finish | Event::Erase => of(payload, Facts::Bare),
+            Event::Start | Event::Finish | Event::Erase | Event::Prune => of(payload, Facts::Bare),
             Event::Renew => Err("a renewal writes no entry".to_string()),
         }
     }

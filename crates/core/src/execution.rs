@@ -142,7 +142,7 @@ pub struct End {
     pub mark: Mark,
     /// `commit` or `finish` for DONE; for ABORTED what aborted it: `fail`, `expire`, `cancel`…
     pub cause: Event,
-    /// What a cancel that had been asked for came true on.
+    /// What a cancel that had been asked for came true on; `release` for a failure that was one interruption too many.
     pub on: Option<Event>,
     pub permanent: bool,
     pub reason: Option<String>,

@@ -14,6 +14,7 @@ use crate::execution::{Execution, Lease, Status};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId};
 use crate::lifecycle::event::Event;
+use crate::lifecycle::tables::Tables;
 use crate::lifecycle::{Phase, SharedTable, StateId};
 use crate::time::Time;
 use crate::word::{Key, Label, Store};
@@ -138,6 +139,21 @@ impl Item {
     /// Whether ending badly now would leave another attempt.
     pub fn attempts_left(&self) -> bool {
         self.attempts.is_none_or(|most| self.failures.saturating_add(1) < most)
+    }
+
+    /// Whether giving it back once more would be once too often.
+    pub fn interruptions_spent(&self) -> bool {
+        self.table.settings.interruptions.is_some_and(|most| self.interruptions >= most)
+    }
+
+    /// Until when it is kept, once nothing can move it any more. None: for ever, or it has not come that far. What counts is
+    /// the retention that its kind has now: whoever changes it means the items that are there.
+    pub fn kept_until(&self, tables: &Tables) -> Option<Time> {
+        if !self.table.is_final(self.state) || self.lease.is_some() {
+            return None;
+        }
+        let in_force = tables.current(&self.table.kind).unwrap_or(&self.table);
+        Some(self.updated.after(in_force.settings.retention?))
     }
 
     /// The event that time has made due, if any: finishing what committed, the window's end, the lease's end.

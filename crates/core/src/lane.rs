@@ -70,6 +70,14 @@ impl Lane {
         self
     }
 
+    /// The lane after one of its items was removed, which nobody held.
+    pub fn without(mut self, id: ItemId) -> Lane {
+        self.running.retain(|running| *running != id);
+        keep(&mut self.open, id, false);
+        keep(&mut self.latest, id, false);
+        self
+    }
+
     /// How many more of the key may be leased now.
     pub fn room(&self, table: &Table, now: Time) -> u32 {
         let by_rate = table.settings.rate.key.map_or(ROOM_MAX, |rate| self.starts.room(rate, now));

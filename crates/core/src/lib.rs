@@ -50,7 +50,8 @@
 //! 3. [`project`]: what an entry does to an item. The only place where items change.
 //! 4. [`request`], [`answer`], [`world`]: what comes in, what goes out, what is looked at.
 //! 5. [`decide`]: one file a verb.
-//! 6. [`replay`], [`derive`], [`check`]: the same machine run backwards (from its log), sideways (from its executions)
+//! 6. [`retry`]: how what ended badly is tried again.
+//! 7. [`replay`], [`derive`], [`check`]: the same machine run backwards (from its log), sideways (from its executions)
 //!    and exhaustively (over everything that can happen).
 #![no_std]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::indexing_slicing))]
@@ -79,6 +80,7 @@ pub mod pace;
 pub mod project;
 pub mod replay;
 pub mod request;
+pub mod retry;
 pub mod time;
 pub mod word;
 pub mod world;

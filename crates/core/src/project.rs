@@ -9,6 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::actor::Role;
 use crate::entry::{Birth, Cancelled, Committed, Entry, Facts, Grant, Moved, Sealed};
 use crate::execution::{self, End, Execution, Lease, Mark, Status, Step};
 use crate::hash::Hash;
@@ -149,6 +150,11 @@ fn step(before: &Item, entry: &Sealed) -> Projected {
         Facts::Commit(commit) => next.commit(commit)?,
         Facts::End(ended) => {
             next.row(&entry.action)?;
+            if let Some(on) = &ended.on
+                && !(*on == Event::Release && entry.action == Event::Fail && before.interruptions_spent())
+            {
+                return Err(format!("{} does not come of {on} here", entry.action));
+            }
             next.end(&entry.action, Step::Abort, ended.reason.clone())?;
             next.item.run_at = ended.run_at.unwrap_or(before.run_at);
         }
@@ -289,7 +295,7 @@ impl Next<'_> {
         let execution = self.item.live_execution().ok_or("an execution ends while it lives")?;
         let (on, permanent) = match &self.entry.facts {
             Facts::Cancel(cancelled) => (cancelled.on.clone(), false),
-            Facts::End(ended) => (None, ended.permanent),
+            Facts::End(ended) => (ended.on.clone(), ended.permanent),
             _ => (None, false),
         };
         let end = End { mark, cause: cause.clone(), on, permanent, reason: reason.clone() };
@@ -385,6 +391,16 @@ impl Next<'_> {
             Event::Finish => {
                 self.row(&Event::Finish)?;
                 self.end(&Event::Finish, Step::Finish, None)
+            }
+            Event::Prune => {
+                if self.entry.actor.role != Role::System {
+                    return Err("only the engine removes an item".to_string());
+                }
+                if !self.before.table.is_final(self.before.state) {
+                    return Err("only an item in a final state is removed".to_string());
+                }
+                self.because(reason);
+                self.stays(self.before.fence)
             }
             Event::Erase => {
                 self.item.erased = true;

@@ -3,6 +3,7 @@
 //! The same projection that wrote the rows makes them again. What the log does not hold does not come back: bodies
 //! (their hashes do), heartbeats and expiries (a lease held at export counts as expired), undelivered messages.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -12,6 +13,7 @@ use crate::decide::{Draft, Unlogged, record_marks};
 use crate::entry::{Entry, Facts, Sealed};
 use crate::id::{ItemId, RecordId};
 use crate::item::Item;
+use crate::lifecycle::event::Event;
 use crate::lifecycle::tables::Tables;
 use crate::project::Broken;
 use crate::request::Need;
@@ -64,11 +66,37 @@ pub fn needs(entry: &Entry, tables: &Tables, need: &mut Need) {
         // A folded create is named under the kind of its item, which an entry does not say; nobody else writes meanwhile.
         Facts::Note(_) => {}
         Facts::Progress(_) | Facts::Commit(_) | Facts::End(_) | Facts::Cancel(_) => {}
+        Facts::Bare(_) if entry.action == Event::Prune => {
+            need.removals.insert(entry.item);
+        }
         Facts::Move(_) | Facts::Link(_) | Facts::Bare(_) => {}
     }
 }
 
-/// An item is what its entries say.
+/// The names that an item's entries gave, to it or to its leases. Those of an item in a final state do not change any more.
+pub fn names<'e>(history: impl IntoIterator<Item = &'e Entry>) -> BTreeSet<NameKey> {
+    let mut kind = None;
+    let mut names = BTreeSet::new();
+    for entry in history {
+        let (scope, name) = match &entry.facts {
+            Facts::Create(birth) => {
+                kind = Some(birth.kind.clone());
+                (kind.clone().map(NameScope::Create), birth.name.clone())
+            }
+            Facts::Note(noted) => {
+                let folded = noted.folded.as_ref();
+                (kind.clone().map(NameScope::Create), folded.map(|folded| folded.name.clone()))
+            }
+            Facts::Lease(grant) => (Some(NameScope::Acquire(entry.actor.owner())), grant.request.clone()),
+            _ => (None, None),
+        };
+        let key = scope.zip(name);
+        names.extend(key.map(|(scope, name)| NameKey { store: entry.store.clone(), scope, name }));
+    }
+    names
+}
+
+/// An item is what its entries say. There is none after an entry that removed it.
 pub fn fold<'a, E>(entries: &'a [E], tables: &Arc<Tables>) -> Result<Item, Broken>
 where
     Sealed: From<&'a E>,
@@ -84,6 +112,6 @@ where
     world.items.remove(&last).map(Arc::unwrap_or_clone).ok_or_else(|| Broken {
         item: last,
         version: 0,
-        why: "an item has at least one entry".to_string(),
+        why: "there is no such item: it has no entries, or the last of them removed it".to_string(),
     })
 }

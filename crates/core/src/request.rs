@@ -27,6 +27,7 @@ pub use crate::decide::link::Relink;
 pub use crate::decide::note::Note;
 pub use crate::decide::plain::Move;
 pub use crate::decide::progress::Progress;
+pub use crate::decide::prune::Prune;
 pub use crate::decide::release::Release;
 pub use crate::decide::renew::Renew;
 pub use crate::decide::start::Start;
@@ -64,6 +65,8 @@ pub enum Command {
     Control(Order),
     /// What time has made due; the engine's own.
     Sweep(Sweep),
+    /// What has been kept for long enough; the engine's own.
+    Prune(Prune),
 }
 
 /// A record to be written.
@@ -152,6 +155,9 @@ pub struct Need {
     pub payloads: BTreeSet<ItemId>,
     /// Items whose execution may fail: the control of their kind is needed where its lifecycle counts failures.
     pub failing: BTreeSet<ItemId>,
+    /// Items that may be removed: with their entries, the names that those gave, the messages, and whatever has a link to
+    /// them. These items are among `items` too.
+    pub removals: BTreeSet<ItemId>,
 }
 
 impl Request {
@@ -222,6 +228,10 @@ impl Request {
                     need.items.insert(session);
                 }
                 need.effects(&self.store, sweep.item, &sweep.offers, tables);
+            }
+            Command::Prune(prune) => {
+                need.items.insert(prune.item);
+                need.removals.insert(prune.item);
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A world holds rows and no opinions. `decide` reads one and answers with [`Change`]s; [`World::apply`] puts them in.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::entry::{Entry, Sealed};
 use crate::execution::{Execution, SharedExecution};
 use crate::hash::Hash;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::item::SharedItem;
+use crate::item::{Item, SharedItem};
 use crate::lifecycle::Phase;
 use crate::lifecycle::tables::Tables;
 use crate::time::Time;
@@ -38,6 +38,8 @@ pub struct World {
     pub controls: BTreeMap<QueueKey, Control>,
     /// How many items of a kind are held, where a database has counted them; otherwise all items are here to be counted.
     pub active: BTreeMap<QueueKey, u32>,
+    /// Which item (second) has or had a link to which (first). Whether it still has says the item.
+    pub linked: BTreeSet<(ItemId, ItemId)>,
     pub records: BTreeMap<RecordId, Record>,
     pub messages: Vec<Message>,
     pub entries: BTreeMap<(ItemId, u64), Sealed>,
@@ -120,13 +122,25 @@ pub enum Change {
     /// An execution that committed or ended; the row may be there from its commit.
     Execution(SharedExecution),
     Name(NameKey, Named),
+    /// The name stands for nothing any more.
+    Unname(NameKey),
     Lane(LaneKey, Lane),
     /// What holds a kind back from now on. Not in the log.
     Control(QueueKey, Control),
+    Linked {
+        to: ItemId,
+        from: ItemId,
+    },
     Record(Record),
     Message(Message),
     /// Payload, output and record bodies of the item are deleted.
     Erase(ItemId),
+    /// The item and everything that hangs on it goes, all but its entries. `was` is the version that it must still have;
+    /// `item` is what its last entry made of it.
+    Remove {
+        was: u64,
+        item: SharedItem,
+    },
     Entry(Sealed),
 }
 
@@ -185,6 +199,13 @@ impl World {
             Change::Name(key, named) => {
                 self.names.insert(key, named);
             }
+            Change::Unname(key) => {
+                let before = self.names.remove(&key);
+                assert!(before.is_some(), "a name that is taken away was there");
+            }
+            Change::Linked { to, from } => {
+                self.linked.insert((to, from));
+            }
             Change::Lane(key, lane) if lane == Lane::default() => {
                 self.lanes.remove(&key);
             }
@@ -209,6 +230,7 @@ impl World {
                     record.body = None;
                 }
             }
+            Change::Remove { was, item } => self.remove(was, &item),
             Change::Entry(entry) => {
                 let before = self.entries.insert((entry.item, entry.version), entry);
                 assert!(before.is_none(), "the log is append-only");
@@ -240,6 +262,29 @@ impl World {
         };
         let counted = || u32::try_from(self.items.values().filter(is_one).count()).unwrap_or(u32::MAX);
         self.active.get(key).copied().unwrap_or_else(counted)
+    }
+
+    fn remove(&mut self, was: u64, item: &Item) {
+        let id = item.id;
+        let before = self.items.remove(&id);
+        assert_eq!(before.map(|item| item.version), Some(was), "what is removed is as it was found");
+        self.payloads.remove(&id);
+        self.outputs.remove(&id);
+        let executions: Vec<ExecutionId> = self.executions_of(id).map(|execution| execution.id).collect();
+        executions.iter().for_each(|execution| drop(self.executions.remove(execution)));
+        self.records.retain(|_, record| record.item != id);
+        self.messages.retain(|message| message.item != id);
+        for from in self.linked_to(id).collect::<Vec<_>>() {
+            self.linked.remove(&(id, from));
+        }
+        for link in &item.links {
+            self.linked.remove(&(link.to, id));
+        }
+    }
+
+    /// Items that have or had a link to this one.
+    pub fn linked_to(&self, item: ItemId) -> impl Iterator<Item = ItemId> {
+        self.linked.range((item, ItemId(0))..=(item, ItemId(u128::MAX))).map(|(_, from)| *from)
     }
 
     /// The ended and committed executions of an item, oldest first.

@@ -148,6 +148,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
         leases,
         proptest::option::of(span(SECOND, 30 * DAY)),
         proptest::option::of(1..=1_000u32),
+        proptest::option::of(1..=10_000u32),
         backoff,
         proptest::option::of(span(60 * SECOND, 3_650 * DAY)),
         span(0, DAY),
@@ -167,7 +168,8 @@ fn any_settings() -> impl Strategy<Value = Settings> {
         proptest::option::of(breaker),
     );
     (times, names, limits).prop_map(|(times, names, limits)| {
-        let ((lease, lease_max), window, attempts, (first, most), retention, head_start) = times;
+        let ((lease, lease_max), window, attempts, interruptions, (first, most), retention, head_start) =
+            times;
         let (key, coalesce, derived, priority, resource_type) = names;
         let (concurrency, (kind_rate, key_rate, (has_kind, has_key)), retry_budget, breaker) = limits;
         Settings {
@@ -175,6 +177,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             lease_max,
             window,
             attempts,
+            interruptions,
             backoff: Backoff { first: first.min(most), most },
             key: key.map(String::from),
             coalesce,

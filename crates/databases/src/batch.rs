@@ -229,10 +229,12 @@ impl Last {
             Change::Insert { item, .. } | Change::Update { item, .. } => self.step(item.id, floor),
             Change::Renew { execution, .. } => self.step(execution.item, floor),
             Change::Erase(item) => self.step(*item, floor),
+            Change::Remove { item, .. } => self.step(item.id, floor),
+            Change::Linked { from, .. } => self.with(*from, floor),
             Change::Execution(execution) => self.with(execution.id.item, floor),
             Change::Record(record) => self.with(record.item, floor),
             Change::Message(message) => self.with(message.item, floor),
-            Change::Name(key, _) => {
+            Change::Name(key, _) | Change::Unname(key) => {
                 let wave = next(self.names.get(key).copied());
                 self.names.insert(key.clone(), wave);
                 wave

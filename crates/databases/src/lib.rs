@@ -26,10 +26,12 @@ pub mod url;
 pub mod verify;
 pub mod wait;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::actor::Owner;
 use tenure_core::body::Body;
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
@@ -38,11 +40,13 @@ use tenure_core::hash::Hash;
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
+use tenure_core::lifecycle::{Phase, State};
 use tenure_core::request::{Due, Need};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Kind, Label, Store};
 use tenure_core::world::{Change, Message, Record, World};
 
+use row::item::{FAILED, STOPPED};
 use segment::Pressed;
 
 /// Names one batch, so that a commit whose outcome was not heard can be asked for.
@@ -158,10 +162,59 @@ pub struct Query {
     pub store: Option<Store>,
     pub kind: Option<Kind>,
     pub state: Option<Label>,
+    pub phase: Option<Phase>,
     pub key: Option<Key>,
-    /// Only items after this one in the order of ids, which is the order of creation.
+    /// Only those that are held, by this owner.
+    pub owner: Option<Owner>,
+    pub order: Order,
+    /// Only items after this one in that order.
     pub after: Option<ItemId>,
     pub limit: usize,
+}
+
+/// By id, which is by creation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    #[default]
+    Oldest,
+    Newest,
+}
+
+impl Query {
+    /// Whether a state is asked for, or all are.
+    fn wants(&self, state: &State) -> bool {
+        self.state.as_ref().is_none_or(|name| state.name == *name)
+            && self.phase.is_none_or(|phase| state.phase == phase)
+    }
+
+    /// The phases that the states asked for have; None where all states are. An owner has what is active.
+    fn phases(&self, tables: &Tables) -> Option<BTreeSet<Phase>> {
+        if self.owner.is_some() {
+            return Some(BTreeSet::from([Phase::Active]));
+        }
+        let is_asked = self.state.is_some() || self.phase.is_some();
+        let states = tables.versions().flat_map(|table| &table.states);
+        is_asked.then(|| states.filter(|state| self.wants(state)).map(|state| state.phase).collect())
+    }
+
+    /// Where the rows that are asked for are found without reading others.
+    fn shelf(&self, tables: &Tables) -> Shelf {
+        let phases: Vec<Phase> = self.phases(tables).into_iter().flatten().collect();
+        match phases[..] {
+            [Phase::Active] => Shelf::Active,
+            [Phase::Failed] => Shelf::EndedBadly { rank: FAILED },
+            [Phase::Stopped] => Shelf::EndedBadly { rank: STOPPED },
+            _ => Shelf::All,
+        }
+    }
+}
+
+/// Which index a list goes over. Rows of other phases are many, and found soon by id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shelf {
+    All,
+    Active,
+    EndedBadly { rank: i64 },
 }
 
 /// One page of a list; more would be held in memory for a reader who looks at the first screen.
@@ -212,7 +265,8 @@ pub trait Database: Send + Sync {
 
     fn list(&self, query: &Query) -> impl Future<Output = Result<Vec<Item>, Error>> + Send;
 
-    /// An item's entries, oldest first.
+    /// An item's entries, oldest first. They are found from its row: of an item that was removed there are none here, and the
+    /// log has them.
     fn history(&self, store: &Store, id: ItemId) -> impl Future<Output = Result<Vec<Sealed>, Error>> + Send;
 
     /// The log after a position, oldest first, with the position of each entry. What was read once never changes.

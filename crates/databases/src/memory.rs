@@ -15,16 +15,17 @@ use tenure_core::item::{Item, SharedItem, Slot};
 use tenure_core::lifecycle::Phase;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
+use tenure_core::replay::names as names_in;
 use tenure_core::request::{Due, Need};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Kind, Store};
-use tenure_core::world::{Change, Lane, LaneKey, Named, World};
+use tenure_core::world::{Change, Lane, LaneKey, NameKey, Named, World};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use crate::outside::Clock;
 use crate::{
-    BatchId, Commit, Database, Error, Found, Head, Overdue, PAGE_MAX, Place, Posted, Query, Settled, Tx,
-    Whole,
+    BatchId, Commit, Database, Error, Found, Head, Order, Overdue, PAGE_MAX, Place, Posted, Query, Settled,
+    Tx, Whole,
 };
 
 pub struct Memory {
@@ -122,16 +123,29 @@ impl Database for Memory {
         let matches = |item: &&SharedItem| {
             query.store.as_ref().is_none_or(|store| item.store == *store)
                 && query.kind.as_ref().is_none_or(|kind| item.table.kind == *kind)
-                && query.state.as_ref().is_none_or(|state| item.state_name() == state)
+                && query.wants(item.table.state(item.state))
+                && (query.owner.is_none()
+                    || item.lease.as_ref().map(|lease| &lease.owner) == query.owner.as_ref())
                 && (query.key.is_none() || item.key == query.key)
-                && query.after.is_none_or(|after| item.id > after)
+                && query.after.is_none_or(|after| match query.order {
+                    Order::Oldest => item.id > after,
+                    Order::Newest => item.id < after,
+                })
         };
-        let found = kept.world.items.values().filter(matches).take(query.limit.min(PAGE_MAX));
-        Ok(found.map(|item| Item::clone(item)).collect())
+        let limit = query.limit.min(PAGE_MAX);
+        let items = kept.world.items.values();
+        let found: Vec<&SharedItem> = match query.order {
+            Order::Oldest => items.filter(matches).take(limit).collect(),
+            Order::Newest => items.rev().filter(matches).take(limit).collect(),
+        };
+        Ok(found.into_iter().map(|item| Item::clone(item)).collect())
     }
 
     async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
         let kept = self.kept.lock().await;
+        if !kept.world.items.contains_key(&id) {
+            return Ok(Vec::new());
+        }
         let entries = kept.world.entries.range((id, 0)..=(id, u64::MAX)).map(|(_, entry)| entry);
         Ok(entries.filter(|entry| entry.store == *store).cloned().collect())
     }
@@ -318,8 +332,11 @@ impl MemoryTx {
                 .item(execution.item)
                 .is_some_and(|found| found.fence == execution.fence && found.lease.is_some()),
             Change::Erase(item) => self.item(*item).is_some(),
+            Change::Remove { was, item } => self.item(item.id).is_some_and(|found| found.version == *was),
+
             Change::Record(record) => !self.kept.world.records.contains_key(&record.id),
             Change::Execution(_) | Change::Name(..) | Change::Lane(..) | Change::Control(..) => true,
+            Change::Unname(_) | Change::Linked { .. } => true,
             Change::Message(_) | Change::Entry(_) => true,
         }
     }
@@ -335,6 +352,8 @@ impl MemoryTx {
             // A renewal moves no item in or out of what a claim looks for.
             Change::Renew { .. } | Change::Erase(_) | Change::Record(_) | Change::Execution(_) => {}
             Change::Name(..) | Change::Control(..) | Change::Message(_) | Change::Entry(_) => {}
+            // What is removed was in no queue.
+            Change::Remove { .. } | Change::Unname(_) | Change::Linked { .. } => {}
         }
         self.staged.push(change);
     }
@@ -346,7 +365,15 @@ fn load(kept: &World, need: &Need, world: &mut World) {
     let mut items: BTreeSet<ItemId> = need.items.clone();
     let mut executions: BTreeSet<ExecutionId> = need.executions.clone();
     let mut lanes: BTreeSet<LaneKey> = need.lanes.clone();
-    for key in &need.names {
+    let mut names: BTreeSet<NameKey> = need.names.clone();
+    for id in &need.removals {
+        let history = kept.entries.range((*id, 0)..=(*id, u64::MAX));
+        world.entries.extend(history.map(|(place, entry)| (*place, entry.clone())));
+        names.extend(names_in(kept.history(*id)));
+        world.messages.extend(kept.messages.iter().filter(|message| message.item == *id).cloned());
+        world.linked.extend(kept.linked_to(*id).map(|from| (*id, from)));
+    }
+    for key in &names {
         let Some(named) = kept.names.get(key) else { continue };
         world.names.entry(key.clone()).or_insert_with(|| named.clone());
         match named {
@@ -371,7 +398,8 @@ fn load(kept: &World, need: &Need, world: &mut World) {
         .iter()
         .filter_map(|id| kept.items.get(id))
         .flat_map(|item| item.links.iter().map(|link| link.to));
-    let read_only: BTreeSet<ItemId> = linked.chain(probes).collect();
+    let links_here = world.linked.iter().map(|(_, from)| *from);
+    let read_only: BTreeSet<ItemId> = linked.chain(probes).chain(links_here).collect();
     for item in items.iter().chain(&read_only).filter_map(|id| kept.items.get(id)) {
         executions.extend(item.committed.map(|fence| ExecutionId { item: item.id, fence }));
         world.items.entry(item.id).or_insert_with(|| item.clone());

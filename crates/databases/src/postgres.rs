@@ -13,7 +13,7 @@
 //! | `url`, `pool`, `fault`, `value` | addresses, connections, errors, binary values |
 //! | `migrate`, `catalog` | the schema; queues and lifecycles, which rows name by number |
 //! | `tx` | how a transaction begins and ends |
-//! | `load`, `controls`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
+//! | `load`, `controls`, `claim`, `write`, `remove`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
 //! | `read`, `log` | reading outside a transaction; the log's order |
 //! | `wire` | telling other processes that there may be work |
@@ -33,6 +33,7 @@ pub mod migrate;
 mod moment;
 mod pool;
 mod read;
+mod remove;
 mod tx;
 mod url;
 mod value;

@@ -7,7 +7,10 @@
 //! format · count · previous segment of each (0: none) · length of each line · the lines, LZ4
 //! ```
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tenure_core::entry::Sealed;
+use tenure_core::id::ItemId;
 
 use crate::row::Damaged;
 use crate::row::bytes::{Reader, Writer};
@@ -92,4 +95,63 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Kept>, Damaged> {
         kept.push(Kept { previous: (previous != 0).then_some(previous), line: line.to_vec() });
     }
     Ok(kept)
+}
+
+/// The histories of several items, walked back together: a segment that many of them share is read once.
+#[derive(Debug, Default)]
+pub struct Walk {
+    wanted: BTreeMap<u64, BTreeSet<ItemId>>,
+    /// Where it has been: a history that leads there again would have no end. Numbers need not fall on the way back.
+    been: BTreeSet<(ItemId, u64)>,
+    found: Vec<Sealed>,
+}
+
+impl Walk {
+    /// From the segment of an item's last entry.
+    pub fn add(&mut self, item: ItemId, segment: u64) {
+        self.wanted.entry(segment).or_default().insert(item);
+    }
+
+    /// The segments to be read next. None: everything was found.
+    pub fn wanted(&self) -> Vec<u64> {
+        self.wanted.keys().copied().collect()
+    }
+
+    /// Takes what it looks for out of a segment.
+    pub fn take(&mut self, segment: u64, lines: &[u8]) -> Result<(), Damaged> {
+        let Some(mut items) = self.wanted.remove(&segment) else { return Ok(()) };
+        let mut previous: BTreeMap<ItemId, Option<u64>> = BTreeMap::new();
+        for kept in read(lines)?.iter().rev() {
+            let Some(item) = about(&kept.line).filter(|item| items.contains(item)) else { continue };
+            previous.insert(item, kept.previous.filter(|previous| *previous != segment));
+            self.found.push(kept.read()?);
+        }
+        for (item, previous) in previous {
+            items.remove(&item);
+            if !self.been.insert((item, segment)) {
+                return Err(Damaged(format!("the history of item {item} leads nowhere")));
+            }
+            if let Some(previous) = previous {
+                self.add(item, previous);
+            }
+        }
+        match items.first() {
+            Some(item) => Err(Damaged(format!("segment {segment} has no entry of item {item}"))),
+            None => Ok(()),
+        }
+    }
+
+    pub fn into_entries(self) -> Vec<Sealed> {
+        self.found
+    }
+}
+
+/// Which item a line is about. Nothing before its event id can hold these words.
+fn about(line: &[u8]) -> Option<ItemId> {
+    const EVENT: &[u8] = br#""event_id":""#;
+    const ITEM: &[u8] = br#"","item":""#;
+    const ID: usize = 26;
+    let event = line.windows(EVENT.len()).position(|window| window == EVENT)?;
+    let item = line.get(event + EVENT.len() + ID..)?.strip_prefix(ITEM)?.get(..ID)?;
+    std::str::from_utf8(item).ok()?.parse().ok()
 }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `open`, `mounts`, `migrate` | what is refused, the settings, the schema |
 //! | `tx` | a transaction: begin, commit, roll back, a commit that was not heard of |
-//! | `load`, `claim`, `write`, `log` | its steps |
+//! | `load`, `claim`, `write`, `remove`, `log` | its steps |
 //! | `catalog`, `rows`, `held` | the numbers of lifecycles and queues; items from rows; items that were leased just now |
 //! | `read` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
@@ -30,6 +30,7 @@ pub mod migrate;
 pub mod mounts;
 mod open;
 mod read;
+mod remove;
 pub mod side;
 mod tx;
 mod watch;

@@ -152,6 +152,6 @@ pub async fn database<D: Database>(
         progress(position);
     }
     pass.compare(said);
-    rows::compare(database, &mut pass, progress).await?;
+    rows::compare(database, &mut pass, said.position, progress).await?;
     Ok(pass.finish(head))
 }

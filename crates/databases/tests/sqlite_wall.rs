@@ -222,6 +222,57 @@ fn a_lifecycle_that_was_added_is_not_changed() {
     wall.refuses("update moves set to_state = 0", "never changed");
 }
 
+#[test]
+fn only_what_has_ended_for_good_leaves_and_with_the_next_segment_of_the_log() {
+    let wall = Wall::new();
+    wall.job();
+    let done = wall.job();
+    wall.commit(wall.run(done));
+    let mark = |segment: &str, of: &str| {
+        format!(
+            "insert into leaving (item, version, segment) select id, version, {segment} from items where {of}"
+        )
+    };
+    let next = "(select max(segment + entries) from segments)";
+    // PENDING is 0, SUCCEEDED 2.
+    wall.refuses(&mark(next, "state = 0"), "ended for good");
+    wall.refuses(&mark("1", "state = 2"), "ended for good");
+    let other_version = mark(next, "state = 2").replace("version, (", "version + 1, (");
+    wall.refuses(&other_version, "ended for good");
+    let one = mark(next, "state = 2");
+    wall.refuses(&format!("begin; {one}; delete from items where state = 0; commit"), "is not deleted");
+    wall.refuses(&format!("begin; {one}; update leaving set item = x'00'; commit"), "ended for good");
+    // A mark that was left behind counts for nothing once anything else has happened.
+    wall.stranger().execute_batch(&one).unwrap();
+    wall.job();
+    wall.refuses("delete from items where state = 2", "is not deleted");
+    wall.refuses("delete from executions", "is not deleted");
+}
+
+/// A list of what failed reads no other rows, and one of what is held neither.
+#[test]
+fn lists_go_by_their_indexes() {
+    let wall = Wall::new();
+    let connection = wall.stranger();
+    let plan = |condition: &str| {
+        let sql = format!("explain query plan select * from items i where {condition}");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let steps = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    };
+    for order in ["", " desc"] {
+        let failed = plan(&format!(
+            "i.id > x'' and (i.lifecycle, i.state) in (values (1, 3)) and i.slot = 0 and i.rank < 0 \
+             and i.rank = -1 and i.queue = 1 order by i.id{order}"
+        ));
+        assert!(failed.contains("items_ended_badly") && !failed.contains("TEMP B-TREE"), "{failed}");
+        let held = plan(&format!("i.id > x'' and i.slot = 3 and i.queue in (1, 2) order by i.id{order}"));
+        assert!(held.contains("items_active") && !held.contains("TEMP B-TREE"), "{held}");
+        let all = plan(&format!("i.id > x'' order by i.id{order}"));
+        assert!(all.contains("USING INDEX sqlite_autoindex_items") && !all.contains("TEMP B-TREE"), "{all}");
+    }
+}
+
 /// What the wall is not there for still works from outside.
 #[test]
 fn erasing_and_reading_are_let_through() {

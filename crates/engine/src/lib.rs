@@ -24,26 +24,30 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`Tenure`] | open, create, read, wait, cancel; pause, drain and limit kinds |
+//! | [`Tenure`] | open, create, read, wait, cancel; retry and redrive; who holds what; pause, drain and limit kinds |
 //! | [`Standing`] | what holds a kind back |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
 //! | [`Counters`] | what was done and met |
 
+mod attempts;
 mod background;
 mod bell;
 mod controls;
 mod error;
 mod kept;
 mod loops;
+mod redrive;
 mod tenure;
 mod time;
 mod worker;
 
+pub use attempts::{Attempt, Holder, Holding};
 pub use controls::Standing;
 pub use error::{Error, OpenError};
 pub use loops::Counters;
+pub use redrive::{BULK_MAX, Bulk, Mode, Outcome};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;
-pub use worker::{Done, Failure, Handler, Job, Worker, WorkerBuilder};
+pub use worker::{Done, Failure, Handler, Job, Lines, Worker, WorkerBuilder};

@@ -6,6 +6,7 @@
 //! | inbox | makes items of rows that others' transactions left |
 //! | due | wakes whoever waits when something that was put off becomes due |
 //! | wire | tells other processes that there may be work, and hears it from them; runs without the others too |
+//! | retention | removes what has been kept for as long as its kind is kept |
 //! | sequence | gives committed entries their place in the log |
 //!
 //! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
@@ -13,6 +14,7 @@
 
 mod counters;
 mod due;
+mod retention;
 mod sweep;
 pub(crate) mod wire;
 
@@ -25,6 +27,7 @@ use tenure_core::word::{Store, Who};
 use tenure_databases::Error;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside::chance;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::bell::Bells;
@@ -35,6 +38,8 @@ pub use counters::Counters;
 
 /// A lease that ended is noticed within this time, and a second of lateness is little beside a lease of a minute.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Looked at so often; how long it really rests the loop says itself.
+const RETENTION_EVERY: Duration = Duration::from_secs(5);
 /// Rows of the inbox wait so long at most. Looking costs one short transaction.
 const INBOX_EVERY: Duration = Duration::from_millis(500);
 /// Readers of the log see an entry so long after its commit.
@@ -60,6 +65,11 @@ pub(crate) async fn run(parts: Parts) {
     let mut loops = JoinSet::new();
     loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
     loops.spawn(every(DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
+    let pass = Arc::new(Mutex::new(retention::Pass::default()));
+    loops.spawn(every(RETENTION_EVERY, parts.clone(), move |parts| {
+        let pass = pass.clone();
+        async move { retention::turn(&parts, &mut *pass.lock().await).await }
+    }));
     if !matches!(parts.kept, Kept::Memory(_)) {
         loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
     }

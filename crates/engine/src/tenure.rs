@@ -312,7 +312,7 @@ impl Tenure {
         &self.inner.counters
     }
 
-    fn request(&self, command: Command) -> Request {
+    pub(crate) fn request(&self, command: Command) -> Request {
         Request { store: self.inner.store.clone(), actor: self.inner.api.clone(), command }
     }
 
@@ -323,7 +323,10 @@ impl Tenure {
         Ok(reply)
     }
 
-    async fn ask_all(&self, requests: Vec<Request>) -> Vec<Result<Reply, tenure_databases::Error>> {
+    pub(crate) async fn ask_all(
+        &self,
+        requests: Vec<Request>,
+    ) -> Vec<Result<Reply, tenure_databases::Error>> {
         let replies = self.inner.gather.ask_all(requests.clone()).await;
         for (request, reply) in requests.iter().zip(&replies) {
             if let Ok(reply) = reply {

@@ -11,6 +11,7 @@
 
 mod handler;
 mod held;
+mod lines;
 mod outcome;
 mod pulse;
 mod runner;
@@ -30,6 +31,8 @@ use crate::tenure::Tenure;
 use runner::Runner;
 
 pub use handler::{Handler, Job};
+pub(crate) use lines::LABEL;
+pub use lines::Lines;
 pub use outcome::{Done, Failure};
 
 /// Handlers that run at the same time, unless a worker says otherwise.
@@ -129,7 +132,7 @@ pub struct Worker {
 
 impl Worker {
     /// Takes no more leases, lets handlers finish for as long as the grace lasts, gives back what is left, and ends. It costs
-    /// no item an attempt.
+    /// no item an attempt, but where its table has no `release`: there the recovery row ends it at once.
     pub async fn drain(mut self) {
         self.stop.cancel();
         if let Some(end) = self.end.take() {

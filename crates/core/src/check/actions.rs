@@ -60,6 +60,7 @@ impl Action {
                     Command::Erase(_) => "erase".into(),
                     Command::Control(_) => "control".into(),
                     Command::Sweep(_) => "sweep".into(),
+                    Command::Prune(_) => "prune".into(),
                 };
                 format!("{}: {what}", request.actor)
             }

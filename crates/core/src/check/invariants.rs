@@ -158,7 +158,7 @@ fn under_lease(command: &Command) -> Option<ExecutionId> {
         | Command::Move(_)
         | Command::Cancel(_) => None,
         Command::Note(_) | Command::Link(_) | Command::Erase(_) => None,
-        Command::Control(_) | Command::Sweep(_) => None,
+        Command::Control(_) | Command::Sweep(_) | Command::Prune(_) => None,
     }
 }
 

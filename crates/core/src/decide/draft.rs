@@ -3,7 +3,7 @@
 //! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
 //! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -14,10 +14,11 @@ use crate::control::{Control, QueueKey};
 use crate::entry::{Birth, Cause, Entry, Facts, RecordMark, Sealed};
 use crate::execution::SharedExecution;
 use crate::id::{ExecutionId, Fence, ItemId, RecordId};
-use crate::item::{Item, SharedItem};
+use crate::item::{Item, Link, SharedItem};
 use crate::lifecycle::event::Event;
 use crate::lifecycle::{Phase, StateId};
 use crate::project::{Broken, project};
+use crate::replay::names;
 use crate::request::NewMessage;
 use crate::time::Time;
 use crate::word::{Label, Store};
@@ -236,6 +237,9 @@ impl<'w> Draft<'w> {
             |hash| unlogged.body.iter().chain(&unlogged.bodies).find(|body| body.hash() == hash).cloned();
         self.changes.push(match &before {
             None => Change::Insert { item: item.clone(), payload: body(item.payload) },
+            Some(before) if entry.action == Event::Prune => {
+                Change::Remove { was: before.version, item: item.clone() }
+            }
             Some(before) => {
                 let output = item.output.filter(|_| before.output.is_none()).and_then(body);
                 Change::Update { was: before.version, item: item.clone(), output }
@@ -246,7 +250,10 @@ impl<'w> Draft<'w> {
             self.executions.insert(execution.id, execution);
         }
         if let Some((key, lane)) = self.lane_of(&item) {
-            let after = lane.clone().after(before.as_deref(), &item);
+            let after = match entry.action {
+                Event::Prune => lane.clone().without(item.id),
+                _ => lane.clone().after(before.as_deref(), &item),
+            };
             if after != lane {
                 self.changes.push(Change::Lane(key.clone(), after.clone()));
                 self.lanes.insert(key, after);
@@ -276,12 +283,44 @@ impl<'w> Draft<'w> {
             self.changes.push(Change::Record(record.clone()));
             self.records.insert(id, record);
         }
-        if entry.action == Event::Erase {
-            self.changes.push(Change::Erase(entry.item));
+        match &entry.facts {
+            Facts::Create(birth) => self.link(item.id, &birth.links),
+            Facts::Link(linked) => self.link(item.id, &linked.add),
+            Facts::Bare(_) if entry.action == Event::Erase => self.changes.push(Change::Erase(entry.item)),
+            Facts::Bare(_) if entry.action == Event::Prune => self.unname(item.id),
+            _ => {}
         }
         self.items.insert(item.id, item);
         self.changes.push(Change::Entry(entry));
         Ok(())
+    }
+
+    /// Notes which items are linked to, so that nobody removes them.
+    fn link(&mut self, from: ItemId, links: &[Link]) {
+        let targets: BTreeSet<ItemId> = links.iter().map(|link| link.to).collect();
+        self.changes.extend(targets.into_iter().map(|to| Change::Linked { to, from }));
+    }
+
+    /// Names go with the item that they stand for.
+    fn unname(&mut self, item: ItemId) {
+        for key in names(self.world.history(item)) {
+            let change = match self.named(&key) {
+                Some(Named::Created { item: named, .. } | Named::Folded { item: named, .. }) => {
+                    (*named == item).then(|| Change::Unname(key))
+                }
+                Some(Named::Leased(leases)) => {
+                    let left: Vec<ExecutionId> =
+                        leases.iter().filter(|lease| lease.item != item).copied().collect();
+                    match left.len() {
+                        0 => Some(Change::Unname(key)),
+                        count if count < leases.len() => Some(Change::Name(key, Named::Leased(left))),
+                        _ => None,
+                    }
+                }
+                None => None,
+            };
+            self.changes.extend(change);
+        }
     }
 
     /// The name that an entry gives to its item or its lease.

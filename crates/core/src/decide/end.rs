@@ -24,6 +24,8 @@ use crate::time::Time;
 
 pub(super) struct Ending<'a> {
     pub event: Event,
+    /// What was asked for, where something else comes of it.
+    pub on: Option<Event>,
     pub actor: &'a Actor,
     pub reason: Option<&'a str>,
     pub permanent: bool,
@@ -69,6 +71,7 @@ pub(super) fn end(draft: &mut Draft, item: &Item, ending: Ending, draw: &mut Dra
                 false => None,
             };
             Facts::End(Ended {
+                on: ending.on.clone(),
                 permanent: ending.permanent,
                 reason: reason.map(ToString::to_string),
                 run_at,
@@ -93,6 +96,15 @@ fn retry_at(draft: &mut Draft, item: &Item, wait: Option<Duration>) -> Option<Ti
 /// What was given back or cancelled has not failed.
 fn is_failure(event: &Event) -> bool {
     matches!(event, Event::Fail | Event::TimeOut | Event::Expire | Event::Orphan)
+}
+
+/// Whether this item can fail now at the hands of this actor, with nothing to be written beside it.
+pub(super) fn can_fail(draft: &Draft, item: &Item, case: &Case) -> bool {
+    let Ok(chosen) = choose(draft, item, &Event::Fail, case) else { return false };
+    let none = Effects::default();
+    let wanted = Wanted { item, row: chosen.row, actor: case.actor, effects: &none, rule: Rule::MustBeGiven };
+    // Nothing is created, so nothing is drawn.
+    Prepared::new(draft, wanted, &mut Draw::new(0)).is_ok()
 }
 
 /// How long before the next attempt. A lost lease has waited long enough already.
@@ -120,6 +132,7 @@ pub(super) fn lapse(draft: &mut Draft, id: ItemId) {
     let ending = Ending {
         reason: Some(why(&event)),
         event,
+        on: None,
         actor: &system,
         permanent: false,
         delay: None,

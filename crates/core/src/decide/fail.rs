@@ -40,6 +40,7 @@ impl Fail {
         held(draft, request, &item, self.execution)?;
         let ending = Ending {
             event: Event::Fail,
+            on: None,
             actor: &request.actor,
             reason: Some(&self.reason),
             permanent: self.permanent,

@@ -1,20 +1,25 @@
-//! release: the holder gives the item back. Costs no attempt.
+//! release: the holder gives the item back. Costs no attempt, but there is a bound to it: what was given back too often fails.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::commit::{lost_to_another, own};
 use super::draft::Draft;
 use super::end::{self, Ending};
-use super::guards::judge_role;
+use super::guards::{Case, judge_role};
 use super::{Decided, check_reason, find, held};
 use crate::answer::Answer;
 use crate::draw::Draw;
 use crate::id::ExecutionId;
+use crate::item::Item;
 use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
-use crate::request::{Effects, Request};
+use crate::request::{Effects, REASON_BYTES_MAX, Request};
+
+/// What is said of a failure that was an interruption too many.
+pub const TOO_OFTEN: &str = "interrupted too often";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Release {
@@ -37,10 +42,15 @@ impl Release {
         }
         lost_to_another(draft, &item, self.execution)?;
         held(draft, request, &item, self.execution)?;
+        let (event, on, reason) = match self.fails(draft, request, &item) {
+            Some(reason) => (Event::Fail, Some(Event::Release), Some(reason)),
+            None => (Event::Release, None, self.reason.clone()),
+        };
         let ending = Ending {
-            event: Event::Release,
+            event,
+            on,
             actor: &request.actor,
-            reason: self.reason.as_deref(),
+            reason: reason.as_deref(),
             permanent: false,
             delay: self.delay,
             attests: &self.attests,
@@ -48,5 +58,21 @@ impl Release {
         };
         end::end(draft, &item, ending, draw)?;
         Ok(draft.ran(self.execution))
+    }
+
+    /// The reason, if this release is one too many. Where the table has no row for a failure, or one that must write something
+    /// which comes with no release, it stays a release.
+    fn fails(&self, draft: &Draft, request: &Request, item: &Item) -> Option<String> {
+        if !item.interruptions_spent() || item.cancel.is_some() {
+            return None;
+        }
+        let reason = match &self.reason {
+            Some(reason) if reason.len() + TOO_OFTEN.len() + 2 <= REASON_BYTES_MAX => {
+                format!("{TOO_OFTEN}: {reason}")
+            }
+            Some(_) | None => TOO_OFTEN.to_string(),
+        };
+        let case = Case { reason: Some(&reason), attests: &self.attests, ..Case::of(&request.actor) };
+        end::can_fail(draft, item, &case).then_some(reason)
     }
 }

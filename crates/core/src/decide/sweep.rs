@@ -35,6 +35,8 @@ pub enum Due {
     Orphan { heartbeat: Time },
     /// The session it was taken under has ended.
     Lapsed { session: ItemId },
+    /// Its holder shuts down, and its table has no `release`. The fence says that it is this holder's.
+    GivenUp,
 }
 
 impl Sweep {
@@ -51,6 +53,7 @@ impl Sweep {
         } else {
             let ending = Ending {
                 event,
+                on: None,
                 actor: &request.actor,
                 reason: Some(reason),
                 permanent: false,
@@ -63,6 +66,11 @@ impl Sweep {
         Ok(draft.done(self.item))
     }
 
+    /// What the loss of a process does here: `orphan`, or `expire` where the table has only that.
+    fn lost(&self, item: &Item) -> Event {
+        if item.table.has_row(item.state, &Event::Orphan) { Event::Orphan } else { Event::Expire }
+    }
+
     /// What is due, judged now and not when the list was read.
     fn due_event(&self, draft: &Draft, item: &Item) -> Option<(Event, &'static str)> {
         let lease = item.lease.as_ref().filter(|_| item.fence == self.fence)?;
@@ -73,13 +81,14 @@ impl Sweep {
                 (event, reason)
             }),
             Due::Orphan { heartbeat } if lease.heartbeat == heartbeat => {
-                let orphan = item.table.has_row(item.state, &Event::Orphan);
-                let event = if orphan { Event::Orphan } else { Event::Expire };
-                Some((if committed { Event::Finish } else { event }, "its process died"))
+                Some((if committed { Event::Finish } else { self.lost(item) }, "its process died"))
             }
             Due::Lapsed { session } if lease.session == Some(session) => {
                 let ended = draft.item(session).is_none_or(|session| session.lease.is_none());
                 ended.then(|| (if committed { Event::Finish } else { item.expiry() }, "its session ended"))
+            }
+            Due::GivenUp => {
+                Some((if committed { Event::Finish } else { self.lost(item) }, "its worker shut down"))
             }
             Due::Orphan { .. } | Due::Lapsed { .. } => None,
         }

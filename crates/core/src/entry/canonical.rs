@@ -280,7 +280,8 @@ impl Canonical for Facts {
                 o.option("output", output);
                 o.written(written);
             }
-            Facts::End(Ended { permanent, reason, run_at, written }) => {
+            Facts::End(Ended { on, permanent, reason, run_at, written }) => {
+                o.option("on", on);
                 o.flag("permanent", *permanent);
                 o.option("reason", reason);
                 o.option("run_at", run_at);

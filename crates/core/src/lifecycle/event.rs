@@ -28,6 +28,8 @@ pub enum Event {
     Note,
     Link,
     Erase,
+    /// The last entry of an item: its rows are removed with it.
+    Prune,
     /// A move that a table names itself: `enqueue`, `approve`.
     Plain(EventName),
 }
@@ -47,8 +49,8 @@ impl Event {
         Event::Cancel,
     ];
 
-    pub const WITHOUT_ROWS: [Event; 6] =
-        [Event::Start, Event::Renew, Event::Progress, Event::Note, Event::Link, Event::Erase];
+    pub const WITHOUT_ROWS: [Event; 7] =
+        [Event::Start, Event::Renew, Event::Progress, Event::Note, Event::Link, Event::Erase, Event::Prune];
 
     pub fn as_str(&self) -> &str {
         match self {
@@ -68,6 +70,7 @@ impl Event {
             Event::Note => "note",
             Event::Link => "link",
             Event::Erase => "erase",
+            Event::Prune => "prune",
             Event::Plain(name) => name,
         }
     }
@@ -91,7 +94,8 @@ impl Event {
             Event::Note => 13,
             Event::Link => 14,
             Event::Erase => 15,
-            Event::Plain(_) => 16,
+            Event::Prune => 16,
+            Event::Plain(_) => 17,
         }
     }
 
@@ -103,7 +107,8 @@ impl Event {
             }
             Event::Plain(_) => true,
             Event::Create | Event::Lease | Event::Commit | Event::Finish => false,
-            Event::Start | Event::Renew | Event::Progress | Event::Note | Event::Link | Event::Erase => false,
+            Event::Start | Event::Renew | Event::Progress | Event::Note | Event::Link => false,
+            Event::Erase | Event::Prune => false,
         }
     }
 
@@ -113,7 +118,8 @@ impl Event {
             Event::Fail | Event::Expire | Event::TimeOut | Event::Orphan => true,
             Event::Release | Event::Cancel | Event::Plain(_) => false,
             Event::Create | Event::Lease | Event::Commit | Event::Finish => false,
-            Event::Start | Event::Renew | Event::Progress | Event::Note | Event::Link | Event::Erase => false,
+            Event::Start | Event::Renew | Event::Progress | Event::Note | Event::Link => false,
+            Event::Erase | Event::Prune => false,
         }
     }
 

@@ -25,6 +25,10 @@ pub struct Settings {
     /// How many executions may fail or expire before the item does. None: unlimited.
     pub attempts: Option<u32>,
     pub backoff: Backoff,
+    /// How often an execution may be given back at no cost, so that deploys burn no attempts. From then on a release is a
+    /// failure, where the table has a row for one: an item that nobody ever keeps does not go round for ever.
+    /// None: unlimited.
+    pub interruptions: Option<u32>,
     /// JSON pointer into the payload: where an item's key is found.
     pub key: Option<String>,
     pub coalesce: Coalesce,
@@ -50,6 +54,8 @@ pub const LEASE_MAX: Duration = Duration::from_secs(3600);
 /// Past a month an execution is a process of its own, with states of its own.
 pub const WINDOW_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const ATTEMPTS_MAX: u32 = 1_000;
+/// More drains than this is `unlimited`.
+pub const INTERRUPTIONS_MAX: u32 = 10_000;
 /// A failed item that waits longer than a day waits for a person, and that is a state.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Both ways; with the default head start the highest priority is 100 minutes ahead.
@@ -76,6 +82,8 @@ impl Default for Settings {
             window: None,
             attempts: Some(5),
             backoff: Backoff::default(),
+            // A hundred deploys during one job: past that something else is wrong.
+            interruptions: Some(100),
             key: None,
             coalesce: Coalesce::No,
             derived: false,

@@ -75,10 +75,11 @@ fn facts() -> impl Strategy<Value = (Event, Facts)> {
         .prop_map(|(closes, opens, records)| Facts::Progress(Progressed { closes, opens, records }));
     let commit = (any::<bool>(), of(hash()), written())
         .prop_map(|(finish, output, written)| Facts::Commit(Committed { finish, output, written }));
-    let ended =
-        (any::<bool>(), reason(), of(time()), written()).prop_map(|(permanent, reason, run_at, written)| {
-            Facts::End(Ended { permanent, reason, run_at, written })
-        });
+    let ended = (of(event()), any::<bool>(), reason(), of(time()), written()).prop_map(
+        |(on, permanent, reason, run_at, written)| {
+            Facts::End(Ended { on, permanent, reason, run_at, written })
+        },
+    );
     let cancel = (any::<bool>(), of(event()), reason(), of(hash()), written()).prop_map(
         |(asked, on, reason, request, written)| {
             Facts::Cancel(Cancelled { asked, on, reason, request, written })

@@ -19,6 +19,7 @@ mod needs;
 mod paces;
 mod probes;
 mod properties;
+mod retention;
 mod retries;
 mod sweeps;
 mod systems;

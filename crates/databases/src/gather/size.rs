@@ -21,6 +21,8 @@ pub fn bytes(request: &Request) -> usize {
         // What an acquire leases is loaded with it.
         Command::Acquire(acquire) => EACH * acquire.max,
         Command::Link(link) => EACH * (link.add.len() + link.remove.len()),
+        // The history of what is removed is loaded with it.
+        Command::Prune(_) => EACH * 4,
         Command::Take(_) | Command::Start(_) | Command::Renew(_) | Command::Finish(_) => 0,
     }
 }

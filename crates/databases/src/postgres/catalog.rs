@@ -9,7 +9,7 @@ use std::sync::{Arc, RwLock};
 use tenure_core::hash::Hash;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::lifecycle::{SharedTable, Table};
+use tenure_core::lifecycle::{SharedTable, State, Table};
 use tenure_core::word::{Kind, Store};
 
 use super::pool::{Ask, Connection, Pool};
@@ -233,6 +233,16 @@ impl Known {
     fn add_queue(&mut self, queue: i32, store: Store, kind: Kind) {
         self.queues.insert(queue, (store.clone(), kind.clone()));
         self.queue_numbers.entry(store).or_default().insert(kind, queue);
+    }
+
+    /// Every state that is wanted, as one number: the lifecycle's times 256, and the state's.
+    pub fn states_of(&self, wants: impl Fn(&State) -> bool) -> Vec<i32> {
+        let mut found = Vec::new();
+        for (number, table) in &self.lifecycles {
+            let wanted = table.state_ids().filter(|id| wants(table.state(*id)));
+            found.extend(wanted.map(|id| number * 256 + i32::from(id.0)));
+        }
+        found
     }
 
     /// The queues of a store, of a kind, or of both; none named: all.

@@ -6,6 +6,7 @@
 //!
 //! A step that has nothing to do sends nothing. The usual commit is one round trip, the usual create is one.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tenure_core::body::Body;
@@ -80,14 +81,18 @@ impl PostgresTx<'_> {
             return Ok(world);
         }
         let mut items = need.items.clone();
+        let mut names = Cow::Borrowed(&need.names);
+        if !need.removals.is_empty() {
+            names.to_mut().extend(self.load_entries(&need.removals, &mut world).await?);
+        }
         let mut moment: Option<Moment> = None;
-        if !need.names.is_empty() {
-            let mut asks = vec![names_of(&need.names)];
+        if !names.is_empty() {
+            let mut asks = vec![names_of(&names)];
             if need.lanes.is_empty() && items.is_empty() && controls.is_empty() {
                 asks.push(Ask::rows(MOMENT, []));
             }
             let mut answers = self.ask(asks).await?.into_iter();
-            self.take_names(need, answers.next().unwrap_or_default(), &mut world, &mut items)?;
+            self.take_names(&names, answers.next().unwrap_or_default(), &mut world, &mut items)?;
             moment = answers.next().as_ref().and_then(moment_in);
         }
         hanging.others.extend(self.lock_controls(controls, &mut world).await?);
@@ -120,6 +125,10 @@ impl PostgresTx<'_> {
             moment = answers.next().as_ref().and_then(moment_in);
         }
         self.take_moment(moment, &mut world).await?;
+        if !need.removals.is_empty() {
+            self.load_needed(&need.removals, &mut world).await?;
+            hanging.others.extend(world.linked.iter().map(|(_, from)| *from));
+        }
         hanging.executions.extend(need.executions.iter().copied());
         for row in rows {
             let (item, held) = self.read(&row).await?;
@@ -160,13 +169,13 @@ impl PostgresTx<'_> {
 
     fn take_names(
         &mut self,
-        need: &Need,
+        names: &BTreeSet<NameKey>,
         found: Answer,
         world: &mut World,
         items: &mut BTreeSet<ItemId>,
     ) -> Result<(), Error> {
         let mut by_columns: std::collections::HashMap<(&str, String, &str), &NameKey> =
-            need.names.iter().map(|key| ((&*key.store, name::scope(key), &*key.name), key)).collect();
+            names.iter().map(|key| ((&*key.store, name::scope(key), &*key.name), key)).collect();
         for row in &found.rows {
             let columns: (&str, String, &str) = (row.get(0), row.get(1), row.get(2));
             let Some(key) = by_columns.remove(&columns) else { continue };

@@ -31,6 +31,7 @@ migrations! {
     1 "0001_tables";
     2 "0002_wall";
     3 "0003_controls";
+    5 "0005_prune";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.

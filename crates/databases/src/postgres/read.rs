@@ -17,7 +17,7 @@ use super::pool::Ask;
 use super::value::{Uuid, id, ints, long, long_or_null, text, texts};
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
-use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
+use crate::{Error, Found, Order, Overdue, PAGE_MAX, Query, Shelf, Whole};
 
 const ITEM: &str = concat!("select ", columns!(), " from @.items i where i.id = $1");
 const EXECUTIONS: &str = "select item, fence, rest from @.executions where item = $1 order by fence";
@@ -26,13 +26,55 @@ const RECORDS: &str = "select id, item, fence, label, name, hash, version, at, b
 const MESSAGES: &str = "select version, ordinal, label, body from @.outbox where item = $1 \
     order by version, ordinal";
 const BODIES: &str = "select part, body from @.bodies where item = $1";
+/// What a list asks of an item.
+macro_rules! asked {
+    () => {
+        "($3::int[] is null or i.lifecycle * 256 + i.state = any($3)) and ($4::text is null or i.key = $4) \
+         and ($6::text is null or i.owner = $6)"
+    };
+}
 /// In the order of ids, which is that of the primary key.
-const LIST: &str = concat!(
-    "select ",
-    columns!(),
-    " from @.items i where i.id > $1 and i.queue = any($2) and ($3::int[] is null or i.lifecycle * 256 + i.state = any($3)) \
-     and ($4::text is null or i.key = $4) order by i.id limit $5"
-);
+macro_rules! list {
+    ($also:literal, $after:literal, $order:literal) => {
+        concat!(
+            "select ",
+            columns!(),
+            " from @.items i where i.id ",
+            $after,
+            " $1 and i.queue = any($2) and ",
+            asked!(),
+            $also,
+            " order by i.id",
+            $order,
+            " limit $5"
+        )
+    };
+}
+/// What failed or was stopped has an index by queue: a page of each queue, and of these the first.
+macro_rules! list_by_queue {
+    ($after:literal, $order:literal) => {
+        concat!(
+            "select ",
+            columns!(),
+            " from unnest($2) as q (queue) cross join lateral (select * from @.items i where i.queue = q.queue \
+             and i.slot = 0 and i.rank < 0 and i.rank = $7 and i.id ",
+            $after,
+            " $1 and ",
+            asked!(),
+            " order by i.queue, i.rank, i.id",
+            $order,
+            " limit $5) i order by i.id",
+            $order,
+            " limit $5"
+        )
+    };
+}
+const OLDEST: &str = list!("", ">", "");
+const NEWEST: &str = list!("", "<", " desc");
+const OLDEST_ACTIVE: &str = list!(" and i.slot = 3", ">", "");
+const NEWEST_ACTIVE: &str = list!(" and i.slot = 3", "<", " desc");
+const OLDEST_ENDED: &str = list_by_queue!(">", "");
+const NEWEST_ENDED: &str = list_by_queue!("<", " desc");
 /// What is over: a lease, or the window of one that has not committed.
 const OVERDUE: &str = "select i.id, i.queue, i.fence from @.queues q cross join lateral ( \
         select i.id, i.queue, i.fence from @.items i where i.queue = q.queue and i.slot = 3 and i.id > $1 \
@@ -118,22 +160,34 @@ impl Postgres {
         // Others may have added queues: a list of everything names them all.
         let known = self.catalog.refresh().await?;
         let queues = known.queues_of(query.store.as_ref(), query.kind.as_ref());
-        let states: Option<Vec<i32>> = query.state.as_ref().map(|name| {
-            let state_of = |(number, table): (&i32, &tenure_core::lifecycle::SharedTable)| {
-                table.state_named(name).map(|state| number * 256 + i32::from(state.0))
-            };
-            known.lifecycles.iter().filter_map(state_of).collect()
-        });
-        let after = query.after.map_or(Uuid(0), Uuid::from);
-        let lent = self.pool.lend().await?;
-        let params = [
+        let is_asked = query.state.is_some() || query.phase.is_some();
+        let states: Option<Vec<i32>> = is_asked.then(|| known.states_of(|state| query.wants(state)));
+        let owner = query.owner.as_ref().map(ToString::to_string);
+        let after = match (query.order, query.after) {
+            (_, Some(after)) => Uuid::from(after),
+            (Order::Oldest, None) => Uuid(0),
+            (Order::Newest, None) => Uuid(u128::MAX),
+        };
+        let mut params = vec![
             id(after),
             ints(queues),
             super::value::ints_or_null(states),
             super::value::text_or_null(query.key.as_deref()),
             long(count(query.limit)),
+            super::value::text_or_null(owner.as_deref()),
         ];
-        let found = lent.one(Ask::rows(LIST, params)).await?;
+        let list = match (query.shelf(&known.tables), query.order) {
+            (Shelf::All, Order::Oldest) => OLDEST,
+            (Shelf::All, Order::Newest) => NEWEST,
+            (Shelf::Active, Order::Oldest) => OLDEST_ACTIVE,
+            (Shelf::Active, Order::Newest) => NEWEST_ACTIVE,
+            (Shelf::EndedBadly { rank }, order) => {
+                params.push(long(rank));
+                if order == Order::Oldest { OLDEST_ENDED } else { NEWEST_ENDED }
+            }
+        };
+        let lent = self.pool.lend().await?;
+        let found = lent.one(Ask::rows(list, params)).await?;
         let known = self.known_for(&found.rows).await?;
         let mut memo = Memo::default();
         found.rows.iter().map(|row| read(row, &known, &mut memo).map(|(item, _)| item)).collect()

@@ -146,11 +146,15 @@ pub(super) struct Wave<'a> {
     messages: Vec<&'a Message>,
     controls: Vec<(&'a QueueKey, &'a Control)>,
     touched: Touched,
+    pub(super) linked: Vec<(Uuid, Uuid)>,
+    pub(super) unnamed: Vec<&'a NameKey>,
+    /// Items that are removed, and the version that each must have.
+    pub(super) removed: Vec<(i64, &'a Item)>,
 }
 
 /// What the answer to a statement is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counts {
+pub(super) enum Counts {
     /// So many rows were planned, and none of them may be somebody else's.
     Fresh(usize),
     /// Its rows are rows of the wave.
@@ -224,6 +228,8 @@ impl PostgresTx<'_> {
         }
         self.item_asks(&wave, &mut asks, &mut counts)?;
         other_asks(&wave, &mut asks, &mut counts);
+        self.removal_asks(&wave, &mut asks, &mut counts);
+        written += wave.linked.len();
         if !wave.touched.is_empty() {
             self.lane_ends(&wave.touched, &mut asks)?;
             counts.push(Counts::Removed);
@@ -244,6 +250,9 @@ impl PostgresTx<'_> {
         }
         if let Some(removed) = removed {
             self.lanes_written(&wave.touched, &removed).await?;
+        }
+        for key in &wave.unnamed {
+            self.names.remove(*key);
         }
         self.names.extend(wave.new_names.iter().map(|(key, _)| (*key).clone()));
         self.written(&wave);
@@ -303,6 +312,9 @@ impl PostgresTx<'_> {
                     wave.renewals.push((execution.item.into(), fence, heartbeat.micros(), expires.micros()));
                 }
                 Change::Erase(item) => wave.erased.push((*item).into()),
+                Change::Linked { to, from } => wave.linked.push(((*to).into(), (*from).into())),
+                Change::Unname(key) => wave.unnamed.push(key),
+                Change::Remove { was, item } => wave.removed.push((signed(*was), item)),
                 Change::Execution(execution) if execution::is_there(execution) => {
                     wave.done.push(ExecutionRow::of(execution));
                 }

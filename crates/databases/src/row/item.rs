@@ -24,7 +24,7 @@ pub const INLINE_BYTES_MAX: usize = 512;
 pub struct ItemRow<'a> {
     pub id: ItemId,
     pub state: u8,
-    /// Which index holds the row, and its place in it. Derived, and true at the moment of writing: a scheduled row whose
+    /// Which index holds the row, and its place in it: see [`rank`]. Derived, and true at the moment of writing: a scheduled row whose
     /// time has come is promoted by whoever claims.
     pub slot: Slot,
     pub rank: i64,
@@ -56,7 +56,7 @@ impl<'a> ItemRow<'a> {
             id: item.id,
             state: item.state.0,
             slot: item.slot(now),
-            rank: item.rank().micros(),
+            rank: rank(item),
             version: signed(item.version),
             fence: signed(item.fence.0),
             run_at: item.run_at.micros(),
@@ -139,6 +139,19 @@ impl<'a> ItemRow<'a> {
             session: self.session,
             request: held.request.clone(),
         }))
+    }
+}
+
+/// A row that failed or was stopped is in no queue. Its rank says so, and an index over these holds no others.
+pub const FAILED: i64 = -1;
+pub const STOPPED: i64 = -2;
+
+/// The place in its index. No moment since 1970 is below zero, head start and all.
+fn rank(item: &Item) -> i64 {
+    match item.phase() {
+        Phase::Failed => FAILED,
+        Phase::Stopped => STOPPED,
+        Phase::Waiting | Phase::Ready | Phase::Active | Phase::Succeeded => item.rank().micros().max(0),
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tenure_core::hash::Hash;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::lifecycle::{SharedTable, Table};
+use tenure_core::lifecycle::{SharedTable, State, Table};
 use tenure_core::word::{Kind, Store};
 
 use super::fault::Fault;
@@ -68,10 +68,14 @@ impl Lifecycles {
         self.numbers.get(&table.hash()).copied().ok_or_else(missing)
     }
 
-    /// Every state of this name, as (lifecycle, state).
-    pub fn states_named(&self, name: &str) -> Vec<(i64, u8)> {
-        let found = |(number, table): (&i64, &SharedTable)| Some((*number, table.state_named(name)?.0));
-        self.versions.iter().filter_map(found).collect()
+    /// Every state that is wanted, as (lifecycle, state).
+    pub fn states_of(&self, wants: impl Fn(&State) -> bool) -> Vec<(i64, u8)> {
+        let mut found = Vec::new();
+        for (number, table) in &self.versions {
+            let wanted = table.state_ids().filter(|id| wants(table.state(*id)));
+            found.extend(wanted.map(|id| (*number, id.0)));
+        }
+        found
     }
 }
 

@@ -16,6 +16,7 @@ use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record, World};
 
 use super::fault::Fault;
 use super::lanes::{count_active, read_control, read_lane};
+use super::remove;
 use super::rows::{FoundItem, Read, execution_of, id_bytes, id_from, payload_of, read_body, read_item};
 use super::tx::{Known, Parts};
 use crate::row::{Damaged, bytes::word, name, unsigned};
@@ -23,7 +24,11 @@ use crate::row::{Damaged, bytes::word, name, unsigned};
 pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Result<(), Fault> {
     let mut items: BTreeSet<ItemId> = need.items.clone();
     let mut payloads: BTreeSet<ItemId> = need.payloads.clone();
-    for key in &need.names {
+    let mut names = need.names.clone();
+    if !need.removals.is_empty() {
+        names.extend(remove::load(parts, &need.removals, world)?);
+    }
+    for key in &names {
         let Some(named) = load_name(parts, key)? else { continue };
         match &named {
             Named::Created { item, .. } | Named::Folded { item, .. } => {
@@ -38,6 +43,7 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
         world.names.insert(key.clone(), named);
     }
     let mut hanging = Hanging { lanes: need.lanes.clone(), ..Hanging::default() };
+    hanging.linked.extend(world.linked.iter().map(|(_, from)| *from));
     load_items(parts, world, (&items, &payloads), Some(&mut hanging))?;
     hanging.executions.extend(&need.executions);
     hanging.linked.extend(load_controls(parts, need, world)?);

@@ -32,6 +32,7 @@ macro_rules! migrations {
 migrations! {
     1 "first" "0001_first";
     2 "controls" "0002_controls";
+    4 "prune" "0004_prune";
 }
 
 /// `tenu`, so that `file` and we know whose database it is.

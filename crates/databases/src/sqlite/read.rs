@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, OptionalExtension};
 use tenure_core::body::Body;
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::id::ItemId;
@@ -23,7 +22,7 @@ use super::rows::{Context, OUTPUT, Read, executions_of, id_bytes, outside_body, 
 use super::{Shared, lanes, log, open};
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
-use crate::{Error, Found, Overdue, PAGE_MAX, Query, Whole};
+use crate::{Error, Found, Order, Overdue, PAGE_MAX, Query, Shelf, Whole};
 
 /// As many reads at once as there is any use for: a read is a few pages from memory.
 const READERS_MAX: usize = 4;
@@ -142,7 +141,7 @@ fn records(connection: &Connection, item: ItemId) -> Result<Vec<Record>, Fault> 
     Ok(records)
 }
 
-fn messages(connection: &Connection, item: ItemId) -> Result<Vec<Message>, Fault> {
+pub(super) fn messages(connection: &Connection, item: ItemId) -> Result<Vec<Message>, Fault> {
     let sql = "select version, ordinal, label, body from outbox where item = ?1 order by version, ordinal";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id_bytes(item)])?;
@@ -162,32 +161,69 @@ fn messages(connection: &Connection, item: ItemId) -> Result<Vec<Message>, Fault
 
 /// One page. A row that can not be read is left out: the rest of the list is still true.
 pub(super) fn list(context: &mut Context<'_>, query: &Query) -> Result<Vec<Item>, Fault> {
-    let mut sql = items_where!("i.id > ?1").to_string();
-    let after = query.after.map_or(Vec::new(), |after| id_bytes(after).to_vec());
-    let mut values = vec![Value::Blob(after)];
-    if query.store.is_some() || query.kind.is_some() {
-        let queues = queues_of(context.connection, query)?;
-        let _ = write!(sql, " and i.queue in ({queues})");
+    let Some(mut condition) = condition(context, query) else { return Ok(Vec::new()) };
+    let queues = queues_of(context.connection, query)?;
+    let limit = query.limit.min(PAGE_MAX);
+    let shelf = query.shelf(&context.lifecycles.tables);
+    let mut items = Vec::new();
+    if let Shelf::EndedBadly { rank } = shelf {
+        // In the index they stand by queue: a page of each, and of these the first.
+        let _ = write!(condition, " and i.slot = 0 and i.rank < 0 and i.rank = {rank}");
+        for queue in &queues {
+            page(context, query, &format!("{condition} and i.queue = {queue}"), limit, &mut items)?;
+        }
+        items.sort_by(|one: &Item, other| match query.order {
+            Order::Oldest => one.id.cmp(&other.id),
+            Order::Newest => other.id.cmp(&one.id),
+        });
+        items.truncate(limit);
+        return Ok(items);
     }
-    if let Some(state) = &query.state {
-        let states = context.lifecycles.states_named(state);
+    if shelf == Shelf::Active {
+        condition.push_str(" and i.slot = 3");
+    }
+    if query.store.is_some() || query.kind.is_some() {
+        let numbers: Vec<String> = queues.iter().map(i64::to_string).collect();
+        let _ = write!(condition, " and i.queue in ({})", numbers.join(", "));
+    }
+    page(context, query, &condition, limit, &mut items)?;
+    Ok(items)
+}
+
+/// What a query asks of an item, beside its queue. None: no item can be so.
+fn condition(context: &Context<'_>, query: &Query) -> Option<String> {
+    let mut condition = match (query.order, query.after) {
+        (Order::Newest, Some(_)) => "i.id < ?1".to_string(),
+        (Order::Newest, None) | (Order::Oldest, _) => "i.id > ?1".to_string(),
+    };
+    if query.state.is_some() || query.phase.is_some() {
+        let states = context.lifecycles.states_of(|state| query.wants(state));
+        if states.is_empty() {
+            return None;
+        }
         let pairs: Vec<String> =
             states.iter().map(|(lifecycle, state)| format!("({lifecycle}, {state})")).collect();
-        let _ = write!(sql, " and (i.lifecycle, i.state) in (values {})", pairs.join(", "));
-        if pairs.is_empty() {
-            return Ok(Vec::new());
-        }
+        let _ = write!(condition, " and (i.lifecycle, i.state) in (values {})", pairs.join(", "));
     }
-    if let Some(key) = &query.key {
-        sql.push_str(" and i.key = ?2");
-        values.push(Value::Text(key.to_string()));
-    }
-    sql.push_str(" order by i.id");
-    let limit = query.limit.min(PAGE_MAX);
+    condition.push_str(" and (?2 is null or i.key = ?2) and (?3 is null or i.owner = ?3)");
+    Some(condition)
+}
+
+fn page(
+    context: &mut Context<'_>,
+    query: &Query,
+    condition: &str,
+    limit: usize,
+    items: &mut Vec<Item>,
+) -> Result<(), Fault> {
+    let order = if query.order == Order::Newest { " desc" } else { "" };
+    let sql = format!("{}{condition} order by i.id{order}", items_where!(""));
+    let after = query.after.map_or(Vec::new(), |after| id_bytes(after).to_vec());
+    let owner = query.owner.as_ref().map(ToString::to_string);
     let mut statement = context.connection.prepare(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut items = Vec::new();
-    while items.len() < limit
+    let mut rows = statement.query((after, query.key.as_deref(), owner))?;
+    let first = items.len();
+    while items.len() - first < limit
         && let Some(row) = rows.next()?
     {
         match read_item(row, context, Read::PayloadForGuards) {
@@ -196,20 +232,20 @@ pub(super) fn list(context: &mut Context<'_>, query: &Query) -> Result<Vec<Item>
             Err(fault) => return Err(fault),
         }
     }
-    Ok(items)
+    Ok(())
 }
 
 /// The queues that a query is about, as numbers.
-fn queues_of(connection: &Connection, query: &Query) -> Result<String, Fault> {
+fn queues_of(connection: &Connection, query: &Query) -> Result<Vec<i64>, Fault> {
     let sql = "select queue from queues where store = coalesce(?1, store) and kind = coalesce(?2, kind)";
     let mut statement = connection.prepare_cached(sql)?;
     let (store, kind) = (query.store.as_deref(), query.kind.as_deref());
     let mut rows = statement.query((store, kind))?;
-    let mut queues: Vec<String> = Vec::new();
+    let mut queues = Vec::new();
     while let Some(row) = rows.next()? {
-        queues.push(row.get::<_, i64>(0)?.to_string());
+        queues.push(row.get(0)?);
     }
-    Ok(queues.join(", "))
+    Ok(queues)
 }
 
 /// How long until the first scheduled item of each kind is due.

@@ -16,6 +16,7 @@ use super::fault::Fault;
 use super::held::Touched;
 use super::lanes::{write_control, write_lane};
 use super::load::known;
+use super::remove;
 use super::rows::{OUTPUT, PAYLOAD, id_bytes};
 use super::tx::{Known, Parts};
 use crate::row::execution::{self, ExecutionRow};
@@ -37,8 +38,11 @@ pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fau
                 renew(parts, *execution, *heartbeat, *expires)?
             }
             Change::Name(key, named) => write_name(&mut statements, key, named)?,
+            Change::Unname(key) => remove::unname(parts.context.connection, key)?,
             Change::Lane(key, lane) => write_lane(parts, key, lane)?,
             Change::Control(key, control) => write_control(parts, key, control)?,
+            Change::Linked { to, from } => remove::link(parts.context.connection, *to, *from)?,
+            Change::Remove { was, item } => remove::remove(parts, *was, item)?,
             Change::Record(record) => write_record(parts.context.connection, record)?,
             Change::Message(message) => write_message(parts.context.connection, message)?,
             Change::Erase(item) => {

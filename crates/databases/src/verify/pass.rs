@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tenure_core::entry::{Facts, Sealed};
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
+use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::replay::replay;
@@ -62,6 +63,8 @@ enum From {
 struct Last {
     place: u64,
     loose: Option<Box<Loose>>,
+    /// It was removed by its last entry, which had this version and this hash. Nothing may follow.
+    removed: Option<(u64, Hash)>,
 }
 
 #[derive(Clone, Debug)]
@@ -341,7 +344,8 @@ impl Pass {
         match replay(&self.world, entry.clone()) {
             Ok(changes) => {
                 self.keep(changes);
-                self.last.insert(entry.item, Last { place: self.place, loose: None });
+                let removed = (entry.action == Event::Prune).then(|| (entry.version, entry.hash()));
+                self.last.insert(entry.item, Last { place: self.place, loose: None, removed });
                 None
             }
             Err(broken) => {
@@ -361,26 +365,31 @@ impl Pass {
         let is_kept = |change: &Change| match change {
             Change::Insert { .. } | Change::Update { .. } | Change::Record(_) => true,
             Change::Renew { .. } | Change::Execution(_) | Change::Name(..) | Change::Lane(..) => false,
-            Change::Control(..) | Change::Message(_) | Change::Erase(_) | Change::Entry(_) => false,
+            Change::Remove { .. } => true,
+            Change::Message(_) | Change::Erase(_) | Change::Entry(_) => false,
+            Change::Control(..) | Change::Unname(_) | Change::Linked { .. } => false,
         };
         self.world.apply(changes.into_iter().filter(is_kept).collect());
     }
 
     fn loosen(&mut self, item: ItemId, version: u64, heads: Vec<Hash>) {
         let loose = Some(Box::new(Loose { version, heads }));
-        self.last.insert(item, Last { place: self.place, loose });
+        self.last.insert(item, Last { place: self.place, loose, removed: None });
     }
 
     /// How far an item has come, and what its next entry must name.
     pub fn logged(&self, item: ItemId) -> Option<(u64, Vec<Hash>)> {
-        match &self.last.get(&item)?.loose {
-            Some(loose) => Some((loose.version, loose.heads.clone())),
-            None => self.world.items.get(&item).map(|item| (item.version, vec![item.head])),
+        let last = self.last.get(&item)?;
+        match (&last.loose, last.removed) {
+            (Some(loose), _) => Some((loose.version, loose.heads.clone())),
+            (None, Some((version, head))) => Some((version, vec![head])),
+            (None, None) => self.world.items.get(&item).map(|item| (item.version, vec![item.head])),
         }
     }
 
+    /// Those that must be there: all but what was removed.
     pub fn items(&self) -> BTreeSet<ItemId> {
-        self.last.keys().copied().collect()
+        self.last.iter().filter(|(_, last)| last.removed.is_none()).map(|(item, _)| *item).collect()
     }
 
     fn end(&mut self, end: &End) {

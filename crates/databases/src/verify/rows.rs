@@ -18,11 +18,13 @@ use tenure_core::replay::replay;
 use tenure_core::world::{Record, World};
 
 use super::{At, Pass};
+use crate::export::{page, sequence};
 use crate::{Database, Error, PAGE_MAX, Query, Whole};
 
 pub async fn compare<D: Database>(
     database: &D,
     pass: &mut Pass,
+    read_to: u64,
     mut progress: impl FnMut(u64),
 ) -> Result<(), Error> {
     let mut missing: BTreeSet<ItemId> = pass.items();
@@ -34,12 +36,21 @@ pub async fn compare<D: Database>(
         after = Some(last.id);
         for listed in &page {
             missing.remove(&listed.id);
-            for what in item(database, pass, listed).await? {
-                pass.fault(At::Item, Some((listed.id, None)), what);
+            match item(database, pass, listed).await? {
+                Some(faults) => {
+                    faults.into_iter().for_each(|what| pass.fault(At::Item, Some((listed.id, None)), what));
+                }
+                None => {
+                    missing.insert(listed.id);
+                }
             }
         }
         seen += page.len() as u64;
         progress(seen);
+    }
+    if !missing.is_empty() {
+        let removed = removed_after(database, read_to).await?;
+        missing.retain(|item| !removed.contains(item));
     }
     for item in missing {
         pass.fault(
@@ -51,11 +62,28 @@ pub async fn compare<D: Database>(
     Ok(())
 }
 
-async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<Vec<String>, Error> {
-    let Some(whole) = database.whole(&listed.store, listed.id).await? else {
-        return Ok(vec!["is listed, but can not be found".to_string()]);
-    };
+/// Items that were removed while the others were looked at: the log says so by now.
+async fn removed_after<D: Database>(database: &D, mut position: u64) -> Result<BTreeSet<ItemId>, Error> {
+    sequence(database).await?;
+    let to = database.head().await?.position;
+    let mut removed = BTreeSet::new();
+    while position < to {
+        let entries = page(database, position, to).await?;
+        let Some((last, _)) = entries.last() else { break };
+        position = *last;
+        let prunes = entries.iter().filter(|(_, entry)| entry.action == Event::Prune);
+        removed.extend(prunes.map(|(_, entry)| entry.item));
+    }
+    Ok(removed)
+}
+
+/// What is wrong with an item. None: it is not there any more.
+async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<Option<Vec<String>>, Error> {
+    let Some(whole) = database.whole(&listed.store, listed.id).await? else { return Ok(None) };
     let mut history = database.history(&listed.store, listed.id).await?;
+    if history.is_empty() && database.item(&listed.store, listed.id).await?.is_none() {
+        return Ok(None);
+    }
     let found = history.len();
     history.truncate(usize::try_from(whole.item.version).unwrap_or(usize::MAX));
     let mut faults = Vec::new();
@@ -66,7 +94,7 @@ async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<V
         Ok(world) => world,
         Err(why) => {
             faults.push(format!("its history can not be replayed: {why}"));
-            return Ok(faults);
+            return Ok(Some(faults));
         }
     };
     match world.items.get(&listed.id) {
@@ -84,7 +112,7 @@ async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<V
     faults.extend(executions(&world, &whole));
     faults.extend(records(&world, &whole, &history));
     faults.extend(bodies(&whole, &history));
-    Ok(faults)
+    Ok(Some(faults))
 }
 
 /// The history must be the entries of the log. It is chained, so it is enough to compare where the log ends. An item that

@@ -18,6 +18,7 @@ use crate::random::Scene;
 
 /// Lets random requests happen.
 pub async fn live<H: Harness>(bench: &Bench<H>, seed: u64, requests: usize) {
+    bench.keep_a_minute().await;
     let mut draw = Draw::new(seed);
     for _ in 0..requests {
         let seconds = [1, 1, 5, 25, 61, 121].get(draw.number() as usize % 30).copied().unwrap_or(0);

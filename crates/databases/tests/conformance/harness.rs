@@ -14,6 +14,7 @@ use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
+use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::shipped;
 use tenure_core::replay::fold;
 use tenure_core::request::{Command, Create, Request, Take, Terms};
@@ -248,6 +249,13 @@ impl<H: Harness> Bench<H> {
         leases(self.ask(actor, acquire(kinds, max)).await)
     }
 
+    /// From now on most items are kept for a minute.
+    pub async fn keep_a_minute(&self) {
+        for source in kept_a_minute() {
+            self.database().add_table(&source).await.expect("the lifecycle parses");
+        }
+    }
+
     pub async fn item(&self, id: ItemId) -> Item {
         self.database().item(&store(), id).await.unwrap().expect("the item is there")
     }
@@ -317,6 +325,10 @@ impl<H: Harness> Bench<H> {
             assert_eq!(fold(&history, &tables), Ok(item.as_logged()), "an item is what its entries say");
             assert_eq!(logged.remove(&(item.store.clone(), item.id)), Some(history), "the log has them all");
         }
+        // What was removed is in the log alone.
+        let is_removed =
+            |history: &Vec<Sealed>| history.last().is_some_and(|entry| entry.action == Event::Prune);
+        logged.retain(|_, history| !is_removed(history));
         assert!(logged.is_empty(), "every entry is about an item: {logged:?}");
     }
 }

@@ -15,6 +15,7 @@ mod limiting;
 mod logging;
 mod lying;
 mod properties;
+mod pruning;
 mod random;
 mod reading;
 mod requests;
@@ -168,7 +169,19 @@ conformance! {
     // covers: K-08, K-43
     #[test] fn every_lie_about_an_item_is_found() { lying }
 
+    #[test] fn what_was_kept_long_enough_goes_and_its_log_stays() { pruning }
+    #[test] fn a_key_of_what_was_removed_makes_a_new_item() { pruning }
+    #[test] fn what_somebody_needs_is_not_removed() { pruning }
+    #[test] fn of_two_prunes_one_removes() { pruning }
+    // covers: K-43
+    #[test] fn an_item_that_is_missing_without_a_prune_is_found() { pruning }
+    // covers: K-41, K-42
+    #[test] fn a_log_with_removed_items_is_replayed_to_the_same_rows() { pruning }
+
     #[test] fn a_list_is_filtered_by_every_field() { reading }
+    // covers: K-19
+    #[test] fn owners_are_listed_with_what_they_hold() { reading }
+    #[test] fn the_newest_come_first_where_that_is_asked_for() { reading }
     #[test] fn pages_of_a_list_hold_every_item_once() { reading }
     #[test] fn nothing_is_found_across_stores() { reading }
     #[test] fn a_key_or_name_of_another_store_is_another() { reading }

@@ -70,7 +70,7 @@ const KINDS: [&str; 17] = [
 impl Scene<'_> {
     pub fn request(&self, seed: u64) -> Request {
         let mut dice = Dice(Draw::new(seed));
-        let number = dice.below(34);
+        let number = dice.below(37);
         let item = self.fitting(&mut dice, number).or_else(|| self.item(&mut dice));
         let (event, command) = self.command(&mut dice, number, item);
         let kind = match (&command, item) {
@@ -105,6 +105,7 @@ impl Scene<'_> {
                 28 => !item.phase().is_ended(),
                 31 => item.phase().is_ended() && !item.erased,
                 32 | 33 => item.due(self.now).is_some(),
+                34.. => item.kept_until(self.tables).is_some_and(|until| until <= self.now),
                 _ => false,
             }
         };
@@ -124,8 +125,10 @@ impl Scene<'_> {
 
     /// A role that may, mostly.
     fn role(&self, dice: &mut Dice, kind: &Kind, event: &Event) -> Role {
-        let may: Vec<Role> =
-            self.tables.current(kind).map_or(vec![], |table| table.roles_of(event).iter().collect());
+        let may: Vec<Role> = match event {
+            Event::Prune => vec![Role::System],
+            _ => self.tables.current(kind).map_or(vec![], |table| table.roles_of(event).iter().collect()),
+        };
         if may.is_empty() || dice.one_in(12) { dice.pick(&Role::ALL) } else { dice.pick(&may) }
     }
 
@@ -181,6 +184,7 @@ impl Scene<'_> {
                 (Event::Create, Command::Link(Relink { item: target, add, remove }))
             }
             31 => (Event::Create, erase(target)),
+            34.. => (Event::Prune, Command::Prune(Prune { item: target })),
             _ => (Event::Expire, Command::Sweep(self.sweep(dice, item, execution))),
         }
     }

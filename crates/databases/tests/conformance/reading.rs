@@ -5,8 +5,9 @@ use std::time::Duration;
 use tenure_core::code::Code;
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, Link};
+use tenure_core::lifecycle::Phase;
 use tenure_core::request::*;
-use tenure_databases::{Database, PAGE_MAX, Query};
+use tenure_databases::{Database, Order, PAGE_MAX, Query};
 
 use crate::harness::{Bench, Harness};
 use crate::requests::*;
@@ -34,6 +35,87 @@ pub async fn a_list_is_filtered_by_every_field<H: Harness>(bench: &Bench<H>) {
     assert_eq!(list(bench, keyed).await.iter().map(|item| item.id).collect::<Vec<_>>(), [runs[1]]);
     let nothing = Query { key: Some("d2".parse().unwrap()), kind: job(), ..Query::default() };
     assert_eq!(count(nothing).await, 0);
+}
+
+pub async fn owners_are_listed_with_what_they_hold<H: Harness>(bench: &Bench<H>) {
+    let mut jobs = Vec::new();
+    for owner in ["worker:a/1", "worker:a/1", "worker:a/2", "worker:b/1"] {
+        let job = bench.job().await;
+        bench.run(owner, job).await;
+        bench.tick();
+        jobs.push(job);
+    }
+    bench.job().await;
+    let held = |owner: Option<&str>| Query {
+        store: Some(store()),
+        phase: Some(Phase::Active),
+        owner: owner.map(|owner| owner.parse().unwrap()),
+        ..Query::default()
+    };
+    let ids = |items: Vec<Item>| items.into_iter().map(|item| item.id).collect::<Vec<_>>();
+    assert_eq!(ids(list(bench, held(None)).await), jobs);
+    assert_eq!(ids(list(bench, held(Some("a/1"))).await), jobs[..2]);
+    assert_eq!(ids(list(bench, held(Some("a/2"))).await), jobs[2..3]);
+    assert_eq!(ids(list(bench, held(Some("c/1"))).await), []);
+    // Given back, it is nobody's.
+    let execution = bench.item(jobs[3]).await.execution_id();
+    assert!(bench.ask("worker:b/1", release(execution)).await.is_yes());
+    assert_eq!(ids(list(bench, Query { phase: None, ..held(Some("b/1")) }).await), []);
+}
+
+/// Every phase, in either order, by pages, over several kinds and stores.
+pub async fn the_newest_come_first_where_that_is_asked_for<H: Harness>(bench: &Bench<H>) {
+    for number in 0..12 {
+        bench.tick();
+        let job = bench.job().await;
+        let run = bench.pass(&format!("d{number}")).await;
+        let foreign = bench.reply(in_store("other", create(new("job", "{}")))).await;
+        assert!(foreign.fresh);
+        match number % 4 {
+            0 => drop(bench.ask("api:test", cancel(job)).await),
+            1 => {
+                let execution = bench.run("worker:a/1", job).await;
+                bench.ask("worker:a/1", commit(execution)).await;
+            }
+            _ => {
+                for item in [job, run] {
+                    let execution = bench.run("worker:a/1", item).await;
+                    let Command::Fail(plain) = fail(execution) else { panic!() };
+                    bench.ask("worker:a/1", Command::Fail(Fail { permanent: true, ..plain })).await;
+                }
+            }
+        }
+    }
+    let all = bench.items().await;
+    let kinds = [None, Some("job"), Some("run"), Some("todo")];
+    let phases =
+        [Phase::Waiting, Phase::Ready, Phase::Active, Phase::Succeeded, Phase::Failed, Phase::Stopped];
+    for (kind, phase) in kinds.into_iter().flat_map(|kind| phases.map(|phase| (kind, phase))) {
+        let fits = |item: &&Item| {
+            item.phase() == phase
+                && item.store == store()
+                && kind.is_none_or(|kind| &*item.table.kind == kind)
+        };
+        let mut expected: Vec<ItemId> = all.iter().filter(fits).map(|item| item.id).collect();
+        for order in [Order::Oldest, Order::Newest] {
+            let mut paged: Vec<ItemId> = Vec::new();
+            loop {
+                let kind = kind.map(|kind| kind.parse().unwrap());
+                let (store, phase, after) = (Some(store()), Some(phase), paged.last().copied());
+                let query = Query { store, kind, phase, order, after, limit: 2, ..Query::default() };
+                let page = bench.database().list(&query).await.unwrap();
+                assert!(page.len() <= 2);
+                if page.is_empty() {
+                    break;
+                }
+                paged.extend(page.iter().map(|item| item.id));
+            }
+            assert_eq!(paged, expected, "{kind:?} {phase} {order:?}");
+            expected.reverse();
+        }
+    }
+    let failed = Query { state: Some("FAILED".parse().unwrap()), ..Query::default() };
+    assert_eq!(list(bench, failed).await.len(), 12, "by its name it is the same");
 }
 
 pub async fn pages_of_a_list_hold_every_item_once<H: Harness>(bench: &Bench<H>) {

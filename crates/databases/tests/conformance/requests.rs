@@ -4,6 +4,7 @@ use tenure_core::actor::Actor;
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::body::Body;
 use tenure_core::id::{ExecutionId, ItemId};
+use tenure_core::lifecycle::shipped::SHIPPED;
 use tenure_core::request::*;
 use tenure_core::time::Time;
 use tenure_core::word::Store;
@@ -139,6 +140,22 @@ pub fn note(item: ItemId, record: NewRecord) -> Command {
 
 pub fn erase(item: ItemId) -> Command {
     Command::Erase(Erase { item, reason: None })
+}
+
+pub fn prune(item: ItemId) -> Request {
+    request("system:engine", Command::Prune(Prune { item }))
+}
+
+/// The shipped lifecycles whose items come to an end for good, with a retention of a minute.
+pub fn kept_a_minute() -> Vec<String> {
+    let with_retention = |source: &str| {
+        let settings = source.find("## Settings")?;
+        let first = settings + source[settings..].find("|--")?;
+        let end = first + source[first..].find('\n')?;
+        Some(format!("{}\n| retention | 1 min |{}", &source[..end], &source[end..]))
+    };
+    let lasting = SHIPPED.iter().filter(|shipped| !shipped.source.contains("retention"));
+    lasting.filter_map(|shipped| with_retention(shipped.source)).collect()
 }
 
 /// The engine's sweep of what time made due under this fence.

@@ -34,6 +34,27 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
             assert!(plan.contains("Index Scan using items_ready"), "{plan}");
             assert!(!plan.contains("Sort"), "{plan}");
         }
+        // A list of what failed, or of what is held, reads no other rows.
+        let some =
+            "update items set slot = 0, rank = -1 where id in (select id from items where slot = 0 limit 50)";
+        kit.raw.batch_execute(some).await.unwrap();
+        let nil = "'00000000-0000-0000-0000-000000000000'";
+        for (after, order) in [(">", ""), ("<", " desc")] {
+            let failed = format!(
+                "select i.id from unnest(array[1, 2]) as q (queue) cross join lateral (select * from items i \
+                 where i.queue = q.queue and i.slot = 0 and i.rank < 0 and i.rank = -1 and i.id {after} {nil} \
+                 order by i.queue, i.rank, i.id{order} limit 16) i order by i.id{order} limit 16"
+            );
+            let plan = explain(&kit, "select 1", &failed).await;
+            assert!(plan.contains("items_ended_badly"), "{plan}");
+            assert!(!plan.contains("Seq Scan") && !plan.contains("items_pkey"), "{plan}");
+            let held = format!(
+                "select i.id from items i where i.id {after} {nil} and i.queue = any(array[1, 2]) and i.slot = 3 \
+                 order by i.id{order} limit 16"
+            );
+            let plan = explain(&kit, "select 1", &held).await;
+            assert!(plan.contains("items_active"), "{plan}");
+        }
         let update = "update items i set slot = 2 from unnest(array[gen_random_uuid()], array[1::bigint]) u (id, was) \
                       where i.id = u.id and i.version = u.was";
         let plan = explain(&kit, "set enable_hashjoin = off; set enable_mergejoin = off", update).await;

@@ -68,6 +68,38 @@ fn what_the_kernel_would_never_do_is_refused_to_everybody() {
     });
 }
 
+#[test]
+fn only_what_has_ended_for_good_leaves_and_with_its_own_segment_of_the_log() {
+    with(async |kit| {
+        created(&kit.database, new("job", "{}")).await;
+        created(&kit.database, new("job", "{}")).await;
+        let leases = lease(&kit.database, "worker:a/1", "job", 1).await;
+        assert!(ask(&kit.database, commit("worker:a/1", leases[0].execution)).await.is_yes());
+        let mark = |version: &str, segment: &str, of: &str| {
+            format!(
+                "insert into leaving (item, version, segment) select id, {version}, {segment} from items where {of}"
+            )
+        };
+        let done = "committed is not null";
+        let last = "(select max(segment) from segments)";
+        let go = "delete from executions; delete from items where committed is not null";
+        for (statements, why) in [
+            (mark("version", last, "committed is null"), "ended for good"),
+            (mark("version + 1", last, done), "ended for good"),
+            (format!("{}; {go}", mark("version", last, done)), "is in the log"),
+            (format!("{}; {go}", mark("version", "0", done)), "is in the log"),
+            (format!("{}; delete from items", mark("version", last, done)), "never deleted"),
+            ("delete from executions".to_string(), "never deleted"),
+        ] {
+            let said = refused(&kit, &statements).await;
+            assert!(said.contains(why), "{statements}: {said}");
+        }
+        let count: i64 = kit.raw.query_one("select count(*) from items", &[]).await.unwrap().get(0);
+        let marks: i64 = kit.raw.query_one("select count(*) from leaving", &[]).await.unwrap().get(0);
+        assert_eq!((count, marks), (2, 0));
+    });
+}
+
 // covers: K-31
 #[test]
 fn a_second_running_item_of_a_key_is_refused() {

@@ -43,6 +43,10 @@ counters! {
     stale_writes,
     /// Leases, windows and unfinished commits that a sweep ended.
     swept,
+    /// Leases that a shutdown ended by their table's recovery row, because it has no `release`.
+    given_up,
+    /// Items that were removed because their retention had passed.
+    pruned,
     /// Rows of the inbox that became items.
     inbox_taken,
     /// Rows of the inbox that stay there with the reason.
@@ -111,6 +115,14 @@ impl Counters {
 
     pub(crate) fn one_stale_write(&self) {
         self.stale_writes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_given_up(&self) {
+        self.given_up.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_pruned(&self) {
+        self.pruned.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn one_swept(&self) {

@@ -12,6 +12,7 @@ use tenure_core::item::{Item, SharedItem};
 use tenure_core::request::{Command, Progress, Request};
 use tokio_util::sync::CancellationToken;
 
+use super::lines::Said;
 use super::outcome::{Done, Failure, record};
 use super::runner::Asker;
 
@@ -37,6 +38,7 @@ pub struct Job {
     pub(super) execution: ExecutionId,
     pub(super) payload: Option<Body>,
     pub(super) token: CancellationToken,
+    pub(super) said: Said,
     pub(super) asker: Asker,
 }
 
@@ -77,6 +79,12 @@ impl Job {
 
     pub fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
+    }
+
+    /// Leaves a line about this attempt: for people, never output. The last hundred are kept with the attempt, whether it
+    /// commits, fails or is given back; those of a process that is killed are lost.
+    pub fn log(&self, line: impl AsRef<str>) {
+        self.said.push(line.as_ref());
     }
 
     /// Keeps a record now, under the lease: visible at once, kept also when this attempt fails, never output.

@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::lines::Said;
+
 /// Of every lease a tenth is left unused: by then the handler has been told, whatever the database says later.
 const MARGIN: u32 = 10;
 
@@ -21,6 +23,7 @@ pub(super) struct Lease {
     /// When the request was sent that its present end counts from.
     pub asked: Instant,
     pub token: CancellationToken,
+    pub said: Said,
     /// None before its handler has begun.
     pub handler: Option<AbortHandle>,
     /// Set when somebody asked for the item to be cancelled: its handler has this long to stop by itself.

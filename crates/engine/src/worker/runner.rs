@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenure_core::actor::Actor;
+use tenure_core::actor::{Actor, Role};
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::control::{Bound, HeldBack};
 use tenure_core::id::ExecutionId;
 use tenure_core::request::{
-    Acquire, Command, Commit, Effects, Fail, REASON_BYTES_MAX, Release, Request, Terms,
+    Acquire, Command, Commit, Due, Effects, Fail, REASON_BYTES_MAX, Release, Request, Sweep, Terms,
 };
 use tenure_core::word::{Kind, Store};
 use tenure_databases::batch::Reply;
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease};
+use super::lines::Said;
 use super::outcome::{After, Done, Failure, How};
 use super::pulse;
 use crate::bell::Bells;
@@ -221,6 +222,7 @@ impl Runner {
             length: self.lease.unwrap_or(granted.item.table.settings.lease),
             asked,
             token: CancellationToken::new(),
+            said: Said::default(),
             handler: None,
             stop_by: None,
         };
@@ -229,11 +231,12 @@ impl Runner {
             let execution = granted.execution;
             let handler = self.handlers.get(&granted.item.table.kind).cloned();
             let handler = handler.expect("only kinds that have a handler are asked for");
-            let Some(token) = held.with(execution, |lease| lease.token.clone()) else { continue };
+            let shared = held.with(execution, |lease| (lease.token.clone(), lease.said.clone()));
+            let Some((token, said)) = shared else { continue };
             let (held, ended, slots) = (held.clone(), ended.clone(), slots.clone());
             let store = granted.item.store.clone();
             let (item, payload) = (granted.item, granted.payload);
-            let job = Job { item, execution, payload, token, asker: asker.clone() };
+            let job = Job { item, execution, payload, token, said, asker: asker.clone() };
             let work = {
                 let held = held.clone();
                 async move {
@@ -273,15 +276,40 @@ impl Runner {
             if let Some(lease) = held.take(execution) {
                 lease.token.cancel();
                 lease.handler.iter().for_each(|handler| handler.abort());
+                left.extend(lease.said.request(execution, &lease.store, &self.actor));
                 left.push(release(execution, &lease.store, &self.actor, "its worker shut down", None));
             }
         }
-        for reply in asker.gather.ask_all(left).await {
+        let unreleased = self.let_go(asker, left).await;
+        self.let_go(asker, unreleased).await;
+    }
+
+    /// Gives items back. What can not be given back because its table has no `release` is to be ended by its recovery row.
+    async fn let_go(&self, asker: &Asker, left: Vec<Request>) -> Vec<Request> {
+        let mut unreleased = Vec::new();
+        let replies = asker.gather.ask_all(left.clone()).await;
+        for (request, reply) in left.iter().zip(replies) {
             // What can not be given back now is taken back when its lease ends.
-            if reply.is_ok_and(|reply| reply.fresh) {
-                asker.counters.one_released();
+            let Ok(reply) = reply else { continue };
+            self.parts.bells.heard(request, &reply);
+            match (&request.command, &reply.answer) {
+                (Command::Release(_), _) if reply.fresh => asker.counters.one_released(),
+                (Command::Release(release), Answer::Refused(_) | Answer::Forbidden { .. }) => {
+                    unreleased.push(self.give_up(release.execution, &request.store));
+                }
+                (Command::Sweep(_), _) if reply.fresh => asker.counters.one_given_up(),
+                _ => {}
             }
         }
+        unreleased
+    }
+
+    fn give_up(&self, execution: ExecutionId, store: &Store) -> Request {
+        let ExecutionId { item, fence } = execution;
+        let sweep = Sweep { item, fence, due: Due::GivenUp, offers: Effects::default() };
+        let node = self.actor.incarnation.clone().unwrap_or_else(|| self.actor.id.clone());
+        let actor = Actor::new(Role::System, node);
+        Request { store: store.clone(), actor, command: Command::Sweep(sweep) }
     }
 }
 
@@ -337,14 +365,19 @@ impl Settler {
         some.retain(|ended| self.held.has(ended.execution));
         let mut requests = Vec::with_capacity(some.len());
         let mut after: HashMap<ExecutionId, After> = HashMap::new();
+        // What a handler said is written before the end, in the same transaction.
+        let mut said: Vec<Request> = Vec::new();
         for ended in &mut some {
+            let of = |lease: &mut Lease| lease.said.request(ended.execution, &ended.store, &self.asker.actor);
+            said.extend(self.held.with(ended.execution, of).flatten());
             requests.push(self.request(ended, &mut after));
         }
         let mut waiting: Vec<(ExecutionId, Request)> =
             some.iter().map(|ended| ended.execution).zip(requests).collect();
         while !waiting.is_empty() {
-            let asked: Vec<Request> = waiting.iter().map(|(_, request)| request.clone()).collect();
-            let replies = self.asker.gather.ask_all(asked).await;
+            let ends = waiting.iter().map(|(_, request)| request.clone());
+            let asked: Vec<Request> = said.iter().cloned().chain(ends).collect();
+            let replies = self.asker.gather.ask_all(asked).await.split_off(said.len());
             let (mut again, mut ended) = (Vec::new(), Vec::new());
             for ((execution, request), reply) in waiting.into_iter().zip(replies) {
                 match reply {

@@ -12,8 +12,8 @@ use super::value::{
     Part, count_of, limit, number, pace, pointer, rate_of, show_limit, show_rate, unless, within,
 };
 use super::{
-    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, KEY_CONCURRENCY_MAX, LEASE_MAX, LEASE_MIN, PACE_MIN,
-    PRIORITY_MAX, RETENTION_MAX, RETENTION_MIN, WINDOW_MAX,
+    ATTEMPTS_MAX, BACKOFF_MAX, HEAD_START_MAX, INTERRUPTIONS_MAX, KEY_CONCURRENCY_MAX, LEASE_MAX, LEASE_MIN,
+    PACE_MIN, PRIORITY_MAX, RETENTION_MAX, RETENTION_MIN, WINDOW_MAX,
 };
 use super::{Backoff, Breaker, Coalesce, Rate, Settings, span};
 
@@ -36,7 +36,7 @@ struct Setting {
 }
 
 /// A new setting may be put anywhere: the order only decides how a table's settings are listed.
-const SETTINGS: [Setting; 15] = [
+const SETTINGS: [Setting; 16] = [
     Setting {
         name: "lease",
         form: "`60 s`, or `60 s, at most 120 s` where a worker may ask for more; from 1 s to 1 h",
@@ -90,6 +90,15 @@ const SETTINGS: [Setting; 15] = [
             Backoff { first, most } if first == most => span::show(first),
             Backoff { first, most } => format!("{} doubling to {}", span::show(first), span::show(most)),
         },
+    },
+    Setting {
+        name: "interruptions",
+        form: "`100` (from 1 to 10000) or `unlimited`",
+        read: |to, text| {
+            to.interruptions = unless("unlimited", text, |text| within(number(text)?, 1, INTERRUPTIONS_MAX))?;
+            Some(())
+        },
+        show: |of| of.interruptions.map_or("unlimited".to_string(), |count| count.to_string()),
     },
     Setting {
         name: "key",

@@ -143,6 +143,7 @@ impl<'n> Dice<'n> {
             (71..78, Some(item)) => self.sweep(world, &item),
             (78..86, Some(item)) => self.plain(world, &item),
             (86..89, Some(item)) => self.cancel(world, &item),
+            (89, Some(item)) => (Command::Prune(Prune { item: item.id }), Some(actor("system:engine"))),
             (_, Some(item)) => self.append(world, &item),
         };
         let actor = match right {
@@ -176,6 +177,7 @@ impl<'n> Dice<'n> {
             30..71 => live(world),
             71..78 => of_phase(|phase| phase == Phase::Active),
             78..86 => of_phase(|phase| phase != Phase::Active),
+            89 => of_phase(Phase::is_ended),
             _ => of_phase(|phase| !phase.is_ended()),
         };
         let anything = self.percent(20) || fitting.is_empty();

@@ -7,6 +7,7 @@ use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
+use tenure_core::replay::names;
 use tenure_core::request::{Command, Need, Request};
 use tenure_core::world::{LaneKey, Named, World};
 
@@ -17,7 +18,8 @@ pub fn decides_the_same(world: &World, request: &Request, draw: &Draw, decision:
 }
 
 /// What a database would lock and load: what the request needs, what names and lanes point to, the lanes of the items,
-/// and of every item the committed execution, the payload and what it is linked to.
+/// and of every item the committed execution, the payload and what it is linked to. Of what may be removed also its entries,
+/// the names in them, its messages and what is linked to it.
 fn load(world: &World, request: &Request) -> World {
     let mut need = Need::default();
     request.needs(&world.tables, &mut need);
@@ -26,6 +28,14 @@ fn load(world: &World, request: &Request) -> World {
     if matches!(request.command, Command::Acquire(_)) {
         part.offers = world.offers.clone();
         items.extend(world.offers.iter().copied());
+    }
+    for id in &need.removals {
+        part.entries.extend(
+            world.entries.range((*id, 0)..=(*id, u64::MAX)).map(|(key, entry)| (*key, entry.clone())),
+        );
+        need.names.extend(names(world.history(*id)));
+        part.messages.extend(world.messages.iter().filter(|message| message.item == *id).cloned());
+        part.linked.extend(world.linked_to(*id).map(|from| (*id, from)));
     }
     for name in &need.names {
         let Some(named) = world.names.get(name) else { continue };
@@ -58,6 +68,7 @@ fn load(world: &World, request: &Request) -> World {
         .flat_map(|item| item.links.iter().map(|link| link.to))
         .collect();
     items.extend(linked);
+    items.extend(part.linked.iter().map(|(_, from)| *from));
     let mut executions = need.executions.clone();
     for item in items.iter().filter_map(|id| world.items.get(id)) {
         executions.extend(item.committed.map(|fence| ExecutionId { item: item.id, fence }));

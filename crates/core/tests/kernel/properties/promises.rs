@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::answer::Answer;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
-use tenure_core::entry::Entry;
+use tenure_core::entry::{Ended, Entry, Facts};
 use tenure_core::execution::Execution;
 use tenure_core::id::{ExecutionId, ItemId, RecordId};
 use tenure_core::item::Item;
+use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::settings::Coalesce;
-use tenure_core::lifecycle::{Phase, Table};
+use tenure_core::lifecycle::{Phase, Row, Table};
 use tenure_core::replay::{fold, replay};
 use tenure_core::request::{Command, Request};
 use tenure_core::time::Time;
-use tenure_core::world::{Change, Lane, LaneKey, Record, World};
+use tenure_core::world::{Change, Lane, LaneKey, Named, Record, World};
 
 use crate::kit::entries;
 
@@ -25,6 +26,7 @@ pub fn of_a_step(before: &World, request: &Request, decision: &Decision, after: 
         *written.entry(entry.item).or_default() += 1;
         assert_eq!(Entry::read(&entry.canonical()).as_ref(), Ok(entry), "a line is read as it is written");
     }
+    interruptions_are_bounded(before, decision);
     for (id, item) in &after.items {
         let new = written.get(id).copied().unwrap_or(0);
         let Some(was) = before.items.get(id) else {
@@ -42,7 +44,55 @@ pub fn of_a_step(before: &World, request: &Request, decision: &Decision, after: 
             assert_eq!(item.fence, was.fence, "what has committed is never leased again");
         }
     }
-    assert!(before.items.keys().all(|id| after.items.contains_key(id)), "no item is ever lost");
+    for lost in before.items.keys().filter(|id| !after.items.contains_key(id)) {
+        let last = entries(decision).into_iter().rfind(|entry| entry.item == *lost);
+        let is_pruned = last.is_some_and(|entry| entry.action == Event::Prune);
+        assert!(is_pruned, "no item is ever lost but to a prune");
+        removed_is_needed_by_nobody(&before.items[lost], before, after);
+    }
+}
+
+/// Giving back costs nothing within its bound, and past it is a failure wherever the item can simply fail.
+fn interruptions_are_bounded(before: &World, decision: &Decision) {
+    for entry in entries(decision) {
+        let Some(was) = before.items.get(&entry.item) else { continue };
+        let spent = was.table.settings.interruptions.is_some_and(|most| was.interruptions >= most);
+        let fails_simply =
+            |row: &Row| row.guards.is_empty() && row.effects.is_empty() && row.actors.allow(entry.actor.role);
+        let can_fail = was.table.rows_from(Some(was.state), &Event::Fail).any(fails_simply);
+        match &entry.facts {
+            Facts::End(Ended { on: Some(on), .. }) => {
+                assert!(spent && *on == Event::Release && entry.action == Event::Fail, "{entry:#?}");
+            }
+            Facts::End(_) if entry.action == Event::Release => {
+                assert!(!spent || !can_fail, "it was given back too often: {was:#?}");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What was removed was final and old, no unfinished item was linked to it, and nothing of it is left.
+fn removed_is_needed_by_nobody(item: &Item, before: &World, after: &World) {
+    let retention = before.tables.current(&item.table.kind).and_then(|table| table.settings.retention);
+    let retention = retention.expect("a kind that is kept for ever is never removed");
+    assert!(item.table.is_final(item.state) && item.updated.after(retention) <= before.now);
+    let needs_it = |other: &&Item| {
+        !other.table.is_final(other.state) && other.links.iter().any(|link| link.to == item.id)
+    };
+    assert_eq!(before.items.values().map(|other| &**other).find(needs_it), None);
+    assert!(after.executions_of(item.id).next().is_none(), "its executions go with it");
+    assert!(after.records.values().all(|record| record.item != item.id), "its records go with it");
+    assert!(before.messages.iter().all(|message| message.item != item.id), "its messages were delivered");
+    assert!(!after.payloads.contains_key(&item.id) && !after.outputs.contains_key(&item.id));
+    for named in after.names.values() {
+        match named {
+            Named::Created { item: named, .. } | Named::Folded { item: named, .. } => {
+                assert_ne!(*named, item.id, "its names go with it");
+            }
+            Named::Leased(leases) => assert!(leases.iter().all(|lease| lease.item != item.id)),
+        }
+    }
 }
 
 /// The same request again, right away. What names neither itself nor an execution is a new request.
@@ -63,6 +113,8 @@ pub fn of_a_repeat(request: &Request, decision: &Decision, after: &World, draw: 
     );
     let same = match (&again.answer, &decision.answer) {
         (Answer::Same(now), Answer::Done(then)) => now == then,
+        // What was removed is not there any more.
+        (Answer::NotFound(_), Answer::Done(_)) => matches!(request.command, Command::Prune(_)),
         // A refused create-and-lease names the item that it would have made: another id each time.
         (now, then) => now == then || (then.code().is_some() && now.code() == then.code()),
     };
@@ -72,6 +124,9 @@ pub fn of_a_repeat(request: &Request, decision: &Decision, after: &World, draw: 
 pub fn of_a_world(world: &World, decision: &Decision) {
     for change in &decision.changes {
         if let Change::Insert { item, .. } | Change::Update { item, .. } = change {
+            if !world.items.contains_key(&item.id) {
+                continue;
+            }
             let history: Vec<Entry> = world.history(item.id).cloned().collect();
             let folded = fold(&history, &world.tables).expect("the log replays");
             assert_eq!(folded, world.items[&item.id].as_logged(), "an item is what its entries say");
@@ -153,6 +208,7 @@ pub fn of_a_log(log: &[Entry], world: &World) {
     assert_eq!(records(&again), records(world));
     assert_eq!(again.names, world.names);
     assert_eq!(again.lanes, world.lanes);
+    assert_eq!(again.linked, world.linked);
     assert_eq!(again.entries, world.entries);
 }
 

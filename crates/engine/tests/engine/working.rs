@@ -1,9 +1,5 @@
-//! The engine as a program sees it, on every database.
+//! Workers: what they run, renew, lose and give back.
 
-#[path = "engine/controls.rs"]
-mod controls;
-
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,24 +8,7 @@ use tenure::core::execution::Status;
 use tenure::{Done, Failure, Job, New, Tenure};
 use tokio::sync::{Notify, Semaphore};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Runs a test on all three databases, each new.
-fn on_each<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
-    let folder = tempfile::tempdir().unwrap();
-    let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
-    let number = tenure::databases::outside::chance();
-    let urls = [
-        "memory:".to_string(),
-        format!("sqlite:{}", folder.path().join("tenure.db").display()),
-        format!("{server}?schema=engine_{number:x}"),
-    ];
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for url in urls {
-        eprintln!("on {}", url.split(':').next().unwrap_or_default());
-        runtime.block_on(test(url));
-    }
-}
+use crate::{PATIENCE, on_each};
 
 #[test]
 fn what_is_created_is_run_once_and_its_output_kept() {

@@ -1,0 +1,201 @@
+//! Trying again what ended badly, and calling off what has not ended: one, or all that a filter finds, a page at a time.
+//!
+//! An item that rests in a state with a way out takes it; of one in a final state a new one is made, with the same payload, that
+//! names the old one as its origin. The new one has a name that follows from the old one's id, so however often an item is tried
+//! again there is one new item.
+
+use tenure_core::actor::{Actor, Role, Roles};
+use tenure_core::answer::Answer;
+use tenure_core::code::Problem;
+use tenure_core::id::ItemId;
+use tenure_core::item::{Item, SharedItem};
+use tenure_core::lifecycle::Phase;
+use tenure_core::lifecycle::event::Event;
+use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
+use tenure_core::retry::{NoWay, WayBack};
+use tenure_core::word::Key;
+use tenure_databases::Query;
+
+use crate::error::Error;
+use crate::tenure::Tenure;
+
+/// Items of one call at most: each is read with its payload, and the call is one or two transactions.
+pub const BULK_MAX: usize = 500;
+
+/// Whether something happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Nothing does; the outcomes say what would, as things are now.
+    DryRun,
+    Act,
+}
+
+/// What became of one item of many.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A dry run: the event that it would take, or `create` for a new item.
+    Would(Event),
+    /// It moved, or was so already.
+    Moved(SharedItem),
+    /// This one was made in its place, now or when the same was asked before.
+    Again(SharedItem),
+    /// It stays as it is, for this reason.
+    Not(Error),
+}
+
+/// The outcomes of one page, and where the next begins.
+#[derive(Debug)]
+pub struct Bulk {
+    pub outcomes: Vec<(ItemId, Outcome)>,
+    /// Goes into [`Query::after`]. None: that was all.
+    pub next: Option<ItemId>,
+}
+
+/// An item, and what is to be asked about it.
+type Planned = (ItemId, Result<Command, Error>);
+
+impl Tenure {
+    /// Has an item tried again that failed or was stopped. Asked twice it happens once.
+    pub async fn retry(&self, id: ItemId) -> Result<SharedItem, Error> {
+        let item = self.item(id).await?;
+        let (_, planned) = self.way_back(&item, Role::Api).await;
+        match self.asked(planned, Role::Api).await {
+            Outcome::Moved(item) | Outcome::Again(item) => Ok(item),
+            Outcome::Not(error) => Err(error),
+            Outcome::Would(_) => unreachable!("nobody asked for a dry run"),
+        }
+    }
+
+    /// Has all items tried again that a filter finds: those that failed, unless it names a state or a phase. `role` is who asks:
+    /// the ways back of some tables are for an orchestrator or a person.
+    pub async fn redrive(&self, query: Query, role: Role, mode: Mode) -> Result<Bulk, Error> {
+        let names_some = query.state.is_some() || query.phase.is_some();
+        let query = Query { phase: query.phase.or((!names_some).then_some(Phase::Failed)), ..query };
+        let (items, next) = self.page_of(query).await?;
+        let mut outcomes = Vec::with_capacity(items.len());
+        for item in &items {
+            let outcome = match mode {
+                Mode::DryRun => match item.way_back(role) {
+                    Ok(WayBack::Move(event)) => Outcome::Would(Event::Plain(event)),
+                    Ok(WayBack::Again) if item.erased => Outcome::Not(erased(item)),
+                    Ok(WayBack::Again) => Outcome::Would(Event::Create),
+                    Err(why) => Outcome::Not(no_way(item, why)),
+                },
+                Mode::Act => {
+                    let (_, planned) = self.way_back(item, role).await;
+                    self.asked(planned, role).await
+                }
+            };
+            outcomes.push((item.id, outcome));
+        }
+        Ok(Bulk { outcomes, next })
+    }
+
+    /// Cancels all items that a filter finds and that have not ended, each with its own outcome.
+    pub async fn cancel_all(&self, query: Query, reason: &str, mode: Mode) -> Result<Bulk, Error> {
+        let (items, next) = self.page_of(query).await?;
+        let open: Vec<&Item> = items.iter().filter(|item| !item.phase().is_ended()).collect();
+        if mode == Mode::DryRun {
+            let would = |item: &&Item| (item.id, would_cancel(item));
+            return Ok(Bulk { outcomes: open.iter().map(would).collect(), next });
+        }
+        let request = |item: &&Item| {
+            let (reason, offers) = (Some(reason.to_string()), Effects::default());
+            self.request(Command::Cancel(Cancel { item: item.id, reason, expected_version: None, offers }))
+        };
+        let replies = self.ask_all(open.iter().map(request).collect()).await;
+        let outcome = |reply: Result<tenure_databases::batch::Reply, tenure_databases::Error>| match reply {
+            Ok(reply) => outcome_of(reply.answer),
+            Err(error) => Outcome::Not(error.into()),
+        };
+        let ids = open.iter().map(|item| item.id);
+        Ok(Bulk { outcomes: ids.zip(replies.into_iter().map(outcome)).collect(), next })
+    }
+
+    async fn page_of(&self, query: Query) -> Result<(Vec<Item>, Option<ItemId>), Error> {
+        let limit = if query.limit == 0 { BULK_MAX } else { query.limit.min(BULK_MAX) };
+        let items = self.list(Query { limit, ..query }).await?;
+        let next = items.last().map(|last| last.id).filter(|_| items.len() == limit);
+        Ok((items, next))
+    }
+
+    async fn way_back(&self, item: &Item, role: Role) -> Planned {
+        let command = match item.way_back(role) {
+            Ok(WayBack::Move(event)) => {
+                let reason = Some("redrive".to_string());
+                // Only from where it was seen: what has moved since is somebody else's.
+                let expected_version = Some(item.version);
+                Ok(Command::Move(Move { reason, expected_version, ..Move::new(item.id, event) }))
+            }
+            Ok(WayBack::Again) => self.again(item).await.map(Command::Create),
+            Err(why) => Err(no_way(item, why)),
+        };
+        (item.id, command)
+    }
+
+    async fn again(&self, item: &Item) -> Result<Create, Error> {
+        let payload = self.whole(item.id).await?.payload.ok_or_else(|| erased(item))?;
+        let name: Key = format!("retry/{}", item.id).parse()?;
+        Ok(Create {
+            name: Some(name),
+            key: item.key.clone(),
+            priority: Some(item.priority),
+            attempts: item.attempts,
+            links: item.links.clone(),
+            origin: Some(item.id),
+            ..Create::new(item.table.kind.clone(), payload)
+        })
+    }
+
+    async fn asked(&self, command: Result<Command, Error>, role: Role) -> Outcome {
+        let command = match command {
+            Ok(command) => command,
+            Err(error) => return Outcome::Not(error),
+        };
+        let actor = Actor { role, ..self.inner.api.clone() };
+        let request = Request { actor, ..self.request(command) };
+        match self.ask_all(vec![request]).await.pop() {
+            Some(Ok(reply)) => outcome_of(reply.answer),
+            Some(Err(error)) => Outcome::Not(error.into()),
+            None => unreachable!("every request has its reply"),
+        }
+    }
+}
+
+fn outcome_of(answer: Answer) -> Outcome {
+    match answer {
+        Answer::Created(item) | Answer::Coalesced(item) => Outcome::Again(item),
+        Answer::Done(item) | Answer::Same(item) => Outcome::Moved(item),
+        no => Outcome::Not(Error::Refused(Box::new(no))),
+    }
+}
+
+fn would_cancel(item: &Item) -> Outcome {
+    let roles = item.table.roles_of(&Event::Cancel);
+    let mut rows = item.table.rows_from(Some(item.state), &Event::Cancel);
+    match rows.any(|row| row.actors.allow(Role::Api)) {
+        true => Outcome::Would(Event::Cancel),
+        false => Outcome::Not(forbidden(Event::Cancel, roles)),
+    }
+}
+
+fn no_way(item: &Item, why: NoWay) -> Error {
+    match why {
+        NoWay::NotOver => {
+            invalid(format!("item {} is {}: there is nothing to retry", item.id, item.state_name()))
+        }
+        NoWay::OnlyFor(roles) => forbidden(Event::Create, roles),
+    }
+}
+
+fn erased(item: &Item) -> Error {
+    invalid(format!("item {} was erased: there is no payload to retry it with", item.id))
+}
+
+fn invalid(detail: String) -> Error {
+    Error::Refused(Box::new(Answer::Invalid(Problem::invalid(detail))))
+}
+
+fn forbidden(event: Event, roles: Roles) -> Error {
+    Error::Refused(Box::new(Answer::Forbidden { event, roles }))
+}

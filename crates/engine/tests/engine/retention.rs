@@ -1,0 +1,96 @@
+//! Retention with the engine's own loop: items that were done long ago go by themselves.
+
+use std::time::Duration;
+
+use tenure::core::draw::Draw;
+use tenure::core::id::ItemId;
+use tenure::core::lifecycle::shipped;
+use tenure::core::lifecycle::tables::Tables;
+use tenure::core::request::{Cancel, Command, Create, Effects, Request};
+use tenure::databases::batch::run;
+use tenure::databases::outside::now;
+use tenure::databases::postgres::{self, Postgres};
+use tenure::databases::sqlite::{self, Sqlite};
+use tenure::databases::{Database, Query, verify};
+use tenure::{New, Tenure};
+
+use crate::{PATIENCE, on_each};
+
+/// The shipped lifecycles, and jobs that are kept for an hour.
+fn tables() -> Tables {
+    let mut tables = shipped::tables();
+    let source = tables.current(&"job".parse().unwrap()).unwrap().source.to_string();
+    let source =
+        source.replace("| derived  | yes                    |", "| derived | yes |\n| retention | 1 h |");
+    tables.add(tenure::core::lifecycle::parse::parse(&source).unwrap());
+    tables
+}
+
+/// Jobs that were created under these names and called off, as of the clock of this database.
+async fn cancelled<D: Database>(database: &D, names: std::ops::Range<usize>) -> Vec<ItemId> {
+    let request = |command| {
+        let (store, actor) = ("default".parse().unwrap(), "api:t".parse().unwrap());
+        Request { store, actor, command }
+    };
+    let mut draw = Draw::new(names.start as u64);
+    let mut items = Vec::new();
+    for name in names {
+        let payload = tenure::core::body::Body::json("{}").unwrap();
+        let name = Some(format!("n{name}").parse().unwrap());
+        let create = Create { name, ..Create::new("job".parse().unwrap(), payload) };
+        let reply = run(database, &[request(Command::Create(create))], &mut draw).await.remove(0).unwrap();
+        let tenure::core::answer::Answer::Created(item) = reply.answer else { panic!() };
+        let (reason, offers) = (Some("old".to_string()), Effects::default());
+        let cancel = Cancel { item: item.id, reason, expected_version: None, offers };
+        run(database, &[request(Command::Cancel(cancel))], &mut draw).await.remove(0).unwrap();
+        items.push(item.id);
+    }
+    items
+}
+
+#[test]
+fn what_is_older_than_its_retention_is_removed_by_itself() {
+    on_each(async |url| {
+        let long_ago = || -> tenure::databases::outside::Clock {
+            std::sync::Arc::new(|| now().before(Duration::from_secs(7_200)))
+        };
+        let old = if let Some(path) = url.strip_prefix("sqlite:") {
+            let options =
+                sqlite::Options { tables: tables(), clock: Some(long_ago()), ..sqlite::Options::default() };
+            cancelled(&Sqlite::open(path.as_ref(), options).unwrap(), 0..250).await
+        } else if url.starts_with("postgres") {
+            let options = postgres::Options { tables: tables(), clock: Some(long_ago()) };
+            cancelled(&Postgres::connect(&url, options).await.unwrap(), 0..250).await
+        } else {
+            // What is in memory is as old as its engine.
+            return;
+        };
+        let tenure = Tenure::builder(url.clone()).lifecycles(tables()).open().await.unwrap();
+        let young = tenure.create(New::job(&1)).await.unwrap();
+        tenure.cancel(young.id, "just now").await.unwrap();
+        let gone = async {
+            while tenure.counters().pruned() < 250 {
+                tokio::task::yield_now().await;
+                let left = Query { limit: 1_000, ..Query::default() };
+                assert!(tenure.list(left).await.unwrap().iter().any(|item| item.id == young.id));
+            }
+        };
+        tokio::time::timeout(PATIENCE, gone).await.unwrap();
+        let left = tenure.list(Query { limit: 1_000, ..Query::default() }).await.unwrap();
+        assert_eq!(left.iter().map(|item| item.id).collect::<Vec<_>>(), [young.id]);
+        assert!(tenure.whole(old[0]).await.is_err() && tenure.history(old[0]).await.unwrap().is_empty());
+        // The key is free again, and the log is sound.
+        let again = tenure.create(New::job(&1).idempotency_key("n0")).await.unwrap();
+        assert!(!old.contains(&again.id));
+        drop(tenure);
+        let report = if let Some(path) = url.strip_prefix("sqlite:") {
+            let database = Sqlite::open(path.as_ref(), sqlite::Options::default()).unwrap();
+            verify::database(&database, None, |_| {}).await.unwrap()
+        } else {
+            let database = Postgres::connect(&url, postgres::Options::default()).await.unwrap();
+            verify::database(&database, None, |_| {}).await.unwrap()
+        };
+        assert!(report.is_sound(), "{report:?}");
+        assert_eq!(report.items, 252);
+    });
+}
