@@ -1,6 +1,6 @@
 //! `tenure bench …`: what this machine can do, and how much of it Tenure makes use of.
 //!
-//! Nothing but this command looks at a stopwatch, and no decision depends on what it shows.
+//! No decision depends on what a stopwatch shows.
 
 mod acquire;
 mod create;
@@ -8,8 +8,8 @@ mod drain;
 mod limits;
 mod measure;
 mod pinned;
-mod progress;
 mod report;
+mod rounds;
 mod store;
 mod target;
 mod work;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::measure::{Latencies, Stopwatch, rate};
+use super::measure::{Latencies, rate};
 use super::store::Stage;
 use super::work::{Work, created};
 use crate::outcome::Error;
+use crate::time::Stopwatch;
 
 pub struct Created {
     pub n: usize,

@@ -1,15 +1,22 @@
 //! `tenure bench store`: the measurements one after the other, with the limits in between.
 
-use tenure_databases::gather::Gather;
+use std::sync::Arc;
+
+use tenure_core::lifecycle::shipped;
+use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::memory::Memory;
+use tenure_databases::outside::{chance, now};
+use tenure_databases::postgres::{self, Postgres};
+use tenure_databases::sqlite::{self, Sqlite};
+use tenure_databases::url::Url;
 
 use super::acquire::{Compared, Queues};
 use super::create::{self, Created, Fill, fill};
 use super::drain::{self, Drained, WORKERS};
-use super::limits::Limits;
 use super::measure::{Latencies, rate};
-use super::progress::Progress;
-use super::report::{self, Row};
-use super::target::Target;
+use super::report::Row;
+use super::rounds::{self, Rounds};
+use super::target::{Against, Target};
 use super::work::LEASES;
 use super::{acquire, pinned};
 use crate::cli::{BenchStore, Measurement};
@@ -20,6 +27,29 @@ use crate::output::Output;
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub gather: Gather,
+}
+
+impl Stage {
+    async fn open(url: &str) -> Result<Stage, Error> {
+        let tables = shipped::tables();
+        let gather = match url.parse()? {
+            Url::Memory => Gather::start(
+                Arc::new(Memory::new(tables, Arc::new(now))),
+                Options::new(Writers::TASKS, chance()),
+            ),
+            Url::Sqlite(path) => {
+                let options = sqlite::Options { tables, ..sqlite::Options::default() };
+                let database = Sqlite::open(&path, options)?;
+                Gather::start(Arc::new(database), Options::new(Writers::Thread, chance()))
+            }
+            Url::Postgres(url) => {
+                let options = postgres::Options { tables, clock: None };
+                let database = Postgres::connect(&url, options).await?;
+                Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()))
+            }
+        };
+        Ok(Stage { gather })
+    }
 }
 
 /// How much of each; a hundredth of it with `--quick`.
@@ -57,54 +87,46 @@ const BULK_CALLERS: usize = 2;
 const SHALLOW: usize = 1_000;
 
 pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let rows = runtime.block_on(async {
-        let mut bench = Bench {
-            target: Target::open(&arguments.db)?,
-            sizes: Sizes::new(arguments.quick),
-            progress: Progress::new(),
-        };
-        let measured = tokio::select! {
-            measured = bench.measure(&arguments.only) => measured,
-            _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
-        };
-        let removed = bench.target.remove().await;
-        let rows = measured?;
-        removed.map(|()| rows)
-    })?;
-    report::show(rows, arguments.form.json, output)?;
-    Ok(Outcome::Done)
+    let target = Target::open(&arguments.db)?;
+    let is_wanted = |which: &Measurement| arguments.only.is_empty() || arguments.only.contains(which);
+    // A snapshot that is kept open harms a database that has several versions of a row, and those of SQLite are in a
+    // file of their own.
+    let has = |which: &Measurement| *which != Measurement::Pinned || target.is_postgres();
+    let wanted = Measurement::ALL.into_iter().filter(is_wanted).filter(has).collect();
+    let bench = Bench { target, sizes: Sizes::new(arguments.quick) };
+    rounds::run(bench, wanted, arguments.form, output)
 }
 
 struct Bench {
     target: Target,
     sizes: Sizes,
-    progress: Progress,
 }
 
-impl Bench {
-    async fn measure(&mut self, only: &[Measurement]) -> Result<Vec<Row>, Error> {
-        let is_wanted = |which: &Measurement| only.is_empty() || only.contains(which);
-        let wanted = Measurement::ALL.into_iter().filter(is_wanted);
-        let wanted: Vec<Measurement> = wanted.filter(|which| self.target.has(*which)).collect();
-        let (mut limits, mut rows) = (Limits::default(), Vec::new());
-        for which in wanted {
-            self.progress.say("limits of the machine…");
-            limits.add(self.target.sample(self.sizes.limits).await?);
-            self.progress.say(&format!("{}…", which.as_str()));
-            let row = self.one(which).await?;
-            let limit_name = row.limit_name.clone().or(self.target.limit_of(which).map(str::to_string));
-            let (name, store) = (which.as_str().to_string(), self.target.store());
-            rows.push(Row { name, store, limit_name, ..row });
+impl Rounds for Bench {
+    type One = Measurement;
+
+    fn name(which: Measurement) -> &'static str {
+        which.as_str()
+    }
+
+    fn against(which: Measurement) -> Against {
+        match which {
+            Measurement::CreateOne => Against::One,
+            Measurement::Create64 | Measurement::CreateBulk | Measurement::Drain => Against::Many,
+            Measurement::AcquireDeep | Measurement::DrainMillion | Measurement::Pinned => Against::Itself,
         }
-        limits.add(self.target.sample(self.sizes.limits).await?);
-        for row in rows.iter_mut().filter(|row| row.limit.is_none()) {
-            row.limit = row.limit_name.as_deref().and_then(|name| limits.rate(name));
-            row.ratio = row.limit.map(|limit| row.rate / limit);
-        }
-        let mut all = limits.rows(self.target.store());
-        all.extend(rows);
-        Ok(all)
+    }
+
+    fn limit_size(&self) -> usize {
+        self.sizes.limits
+    }
+
+    fn target(&mut self) -> &mut Target {
+        &mut self.target
+    }
+
+    fn end(self) -> Target {
+        self.target
     }
 
     async fn one(&mut self, which: Measurement) -> Result<Row, Error> {
@@ -112,7 +134,7 @@ impl Bench {
             Measurement::CreateOne => self.create(1, self.sizes.create_one).await,
             Measurement::Create64 => self.create(64, self.sizes.create_64).await,
             Measurement::CreateBulk => {
-                let stage = self.target.fresh().await?;
+                let stage = self.stage().await?;
                 let created = create::bulk(&stage, BULK_CALLERS, BULK, self.sizes.create_bulk).await?;
                 Ok(of_created(created, BULK_CALLERS, BULK))
             }
@@ -125,21 +147,28 @@ impl Bench {
             Measurement::Pinned => self.pinned().await,
         }
     }
+}
+
+impl Bench {
+    async fn stage(&mut self) -> Result<Stage, Error> {
+        Stage::open(&self.target.fresh().await?).await
+    }
 
     async fn create(&mut self, callers: usize, n: usize) -> Result<Row, Error> {
-        let stage = self.target.fresh().await?;
+        let stage = self.stage().await?;
         Ok(of_created(create::each(&stage, callers, n).await?, callers, 1))
     }
 
     async fn drain(&mut self, n: usize) -> Result<Drained, Error> {
-        let stage = self.target.fresh().await?;
+        let stage = self.stage().await?;
         fill(&stage, Fill::Ready, n).await?;
         drain::all(&stage, n).await
     }
 
     async fn acquire_deep(&mut self) -> Result<Row, Error> {
         let (each, turns) = (self.sizes.million, self.sizes.acquire_turns);
-        let queues = Queues { shallow: self.target.fresh().await?, deep: self.target.beside().await? };
+        let shallow = self.stage().await?;
+        let queues = Queues { shallow, deep: Stage::open(&self.target.beside()).await? };
         queues.fill(SHALLOW, each).await?;
         let Compared { shallow, deep } = queues.compare(turns).await?;
         let row = Row {
@@ -169,11 +198,11 @@ impl Bench {
 
     async fn pinned(&mut self) -> Result<Row, Error> {
         let n = self.sizes.pinned;
-        let stage = self.target.fresh().await?;
+        let stage = self.stage().await?;
         let pin = self.target.pin().await?;
         let held = pinned::drained(&stage, Some(pin), n).await?;
         drop(stage);
-        let stage = self.target.fresh().await?;
+        let stage = self.stage().await?;
         let free = pinned::drained(&stage, None, n).await?;
         Ok(Row {
             limit_name: Some("not pinned".to_string()),

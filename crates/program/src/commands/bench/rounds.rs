@@ -1,0 +1,70 @@
+//! The measurements of a bench one after the other, with the limits of the machine in between.
+
+use super::limits::Limits;
+use super::report::{self, Row};
+use super::target::{Against, Target};
+use crate::cli::Form;
+use crate::outcome::{Error, Outcome};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// A bench: measurements by name, on a target.
+pub trait Rounds {
+    type One: Copy;
+
+    fn name(which: Self::One) -> &'static str;
+
+    fn against(which: Self::One) -> Against;
+
+    /// How much a sample of the limits does.
+    fn limit_size(&self) -> usize;
+
+    fn target(&mut self) -> &mut Target;
+
+    fn end(self) -> Target;
+
+    async fn one(&mut self, which: Self::One) -> Result<Row, Error>;
+}
+
+/// Measures, removes what was written, and shows what came out.
+pub fn run<B: Rounds>(
+    mut bench: B,
+    wanted: Vec<B::One>,
+    form: Form,
+    output: &mut Output,
+) -> Result<Outcome, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let rows = runtime.block_on(async {
+        let measured = tokio::select! {
+            measured = measure(&mut bench, wanted) => measured,
+            _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
+        };
+        let removed = bench.end().remove().await;
+        let rows = measured?;
+        removed.map(|()| rows)
+    })?;
+    report::show(rows, form.json, output)?;
+    Ok(Outcome::Done)
+}
+
+async fn measure<B: Rounds>(bench: &mut B, wanted: Vec<B::One>) -> Result<Vec<Row>, Error> {
+    let (progress, n) = (Progress::new(), bench.limit_size());
+    let (mut limits, mut rows) = (Limits::default(), Vec::new());
+    for which in wanted {
+        progress.say("limits of the machine…");
+        limits.add(bench.target().sample(n).await?);
+        progress.say(&format!("{}…", B::name(which)));
+        let row = bench.one(which).await?;
+        let limit = bench.target().limit(B::against(which)).map(str::to_string);
+        let (name, store) = (B::name(which).to_string(), bench.target().store());
+        rows.push(Row { name, store, limit_name: row.limit_name.clone().or(limit), ..row });
+    }
+    limits.add(bench.target().sample(n).await?);
+    for row in rows.iter_mut().filter(|row| row.limit.is_none()) {
+        row.limit = row.limit_name.as_deref().and_then(|name| limits.rate(name));
+        row.ratio = row.limit.map(|limit| row.rate / limit);
+    }
+    let mut all = limits.rows(bench.target().store());
+    all.extend(rows);
+    Ok(all)
+}
