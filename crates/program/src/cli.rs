@@ -46,8 +46,6 @@ pub enum Command {
     Replay(Replay),
     Backup(Backup),
     Migrate(Migrate),
-    /// Measure what this machine can do, and how much of it Tenure makes use of
-    #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
     Chaos(Chaos),
     /// A process of `bench` or `chaos`; not for people
@@ -210,28 +208,82 @@ pub struct Draw {
     pub format: Format,
 }
 
+/// Measure what this machine can do, and how much of it Tenure makes use of
+///
+/// Jobs are created and run through the engine as a program embeds it, with its default settings, every answer durable.
+/// The limits of the machine are measured in the same run, because machines differ and are noisy: the ratio is what can
+/// be compared. Everything is written to a scratch file or schema, which is removed at the end.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Bench {
+    #[command(subcommand)]
+    pub of: Option<BenchOf>,
+    #[command(flatten)]
+    pub on: BenchOn,
+    /// Only these measurements
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = named(&EndToEnd::ALL, EndToEnd::as_str))]
+    pub only: Vec<EndToEnd>,
+}
+
 #[derive(Subcommand, Debug)]
-pub enum Bench {
+pub enum BenchOf {
     Store(BenchStore),
 }
 
-/// Measure a database: how fast work is created, leased and committed, every answer durable
-///
-/// The limits of the machine are measured in the same run, before and after, because machines differ and are noisy: the
-/// ratio is what can be compared. Everything is written to a scratch file or schema, which is removed at the end.
+/// Measure a database alone: how fast work is created, leased and committed, every answer durable
 #[derive(Args, Debug)]
 pub struct BenchStore {
+    #[command(flatten)]
+    pub on: BenchOn,
+    /// Only these measurements
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = named(&Measurement::ALL, Measurement::as_str))]
+    pub only: Vec<Measurement>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchOn {
     /// `sqlite:` is a scratch file in this folder, sqlite:FOLDER one in another; postgres://… a schema of its own there
     #[arg(long, value_name = "URL", default_value = "sqlite:")]
     pub db: String,
     /// A hundredth of the work: to see that it runs, not to judge by
     #[arg(long)]
     pub quick: bool,
-    /// Only these measurements
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = measurement())]
-    pub only: Vec<Measurement>,
     #[command(flatten)]
     pub form: Form,
+}
+
+/// What `tenure bench` measures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndToEnd {
+    Drain,
+    DrainMillion,
+    Create8,
+    /// PostgreSQL only: a process creates, another runs.
+    CreateAndRun,
+    Latency,
+    Idle,
+}
+
+impl EndToEnd {
+    pub const ALL: [EndToEnd; 6] = [
+        EndToEnd::Drain,
+        EndToEnd::DrainMillion,
+        EndToEnd::Create8,
+        EndToEnd::CreateAndRun,
+        EndToEnd::Latency,
+        EndToEnd::Idle,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndToEnd::Drain => "drain",
+            EndToEnd::DrainMillion => "drain_1m",
+            EndToEnd::Create8 => "create_8",
+            EndToEnd::CreateAndRun => "create_and_run",
+            EndToEnd::Latency => "latency",
+            EndToEnd::Idle => "idle",
+        }
+    }
 }
 
 /// What `tenure bench store` measures.
@@ -330,6 +382,9 @@ pub enum Part {
     Node(PartNode),
     Worker(PartWorker),
     Loader(PartLoader),
+    Producer(PartProducer),
+    Runner(PartRunner),
+    Idle(PartIdle),
 }
 
 #[derive(Args, Debug)]
@@ -361,6 +416,37 @@ pub struct PartLoader {
     pub rate: u32,
 }
 
+#[derive(Args, Debug)]
+pub struct PartProducer {
+    #[arg(long)]
+    pub db: String,
+    #[arg(long)]
+    pub callers: usize,
+    /// Jobs, of all callers together.
+    #[arg(long)]
+    pub jobs: usize,
+}
+
+#[derive(Args, Debug)]
+pub struct PartRunner {
+    #[arg(long)]
+    pub db: String,
+    #[arg(long)]
+    pub jobs: usize,
+}
+
+#[derive(Args, Debug)]
+pub struct PartIdle {
+    #[arg(long)]
+    pub db: String,
+    /// Before anything is read.
+    #[arg(long)]
+    pub settle_ms: u64,
+    /// What is read over so long.
+    #[arg(long)]
+    pub span_ms: u64,
+}
+
 /// What a command prints for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Form {
@@ -373,10 +459,14 @@ fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
 }
 
-fn measurement() -> impl TypedValueParser<Value = Measurement> {
-    PossibleValuesParser::new(Measurement::ALL.map(Measurement::as_str)).map(|name| {
-        let named = |measurement: &Measurement| measurement.as_str() == name;
-        Measurement::ALL.into_iter().find(named).expect("only these names are possible")
+/// One of these, by its name.
+fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|one| name(*one))).map(move |text| {
+        let found = all.iter().find(|one| name(**one) == text);
+        *found.expect("only these names are possible")
     })
 }
 

@@ -19,7 +19,7 @@ use crate::output::Output;
 pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
     match command {
         Command::Backup(arguments) => backup::run(&arguments, output),
-        Command::Bench(command) => bench::run(command, output),
+        Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),

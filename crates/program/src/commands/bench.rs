@@ -5,6 +5,7 @@
 mod acquire;
 mod create;
 mod drain;
+mod end_to_end;
 mod limits;
 mod measure;
 mod pinned;
@@ -14,12 +15,16 @@ mod store;
 mod target;
 mod work;
 
-use crate::cli::Bench;
+pub use measure::resident_kb;
+pub use work::payload;
+
+use crate::cli::{Bench, BenchOf};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
-pub fn run(command: Bench, output: &mut Output) -> Result<Outcome, Error> {
-    match command {
-        Bench::Store(arguments) => store::run(&arguments, output),
+pub fn run(arguments: &Bench, output: &mut Output) -> Result<Outcome, Error> {
+    match &arguments.of {
+        Some(BenchOf::Store(arguments)) => store::run(arguments, output),
+        None => end_to_end::run(arguments, output),
     }
 }

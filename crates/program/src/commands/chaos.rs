@@ -168,7 +168,7 @@ async fn faults(
 async fn cut(server: &mut Server, which: u64) -> Result<usize, Error> {
     let client = server.connect().await?;
     let text = "select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity \
-                where application_name = $1 order by md5(pid::text || $2) limit $3) as some";
+                where application_name = $1 order by md5(pid::text || $2) limit $3) as chosen";
     let (salt, most) = (which.to_string(), (1 + which % 4) as i64);
     let cut: i64 = client.query_one(text, &[&server.prefix(), &salt, &most]).await.map_err(failed)?.get(0);
     Ok(cut as usize)

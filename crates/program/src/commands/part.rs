@@ -2,8 +2,11 @@
 //!
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
+mod idle;
 mod loader;
 mod node;
+mod producer;
+mod runner;
 mod worker;
 
 use std::fs::File;
@@ -28,6 +31,9 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Node(arguments) => node::run(arguments, voice, orders).await,
             Part::Worker(arguments) => worker::run(arguments, voice, orders).await,
             Part::Loader(arguments) => loader::run(arguments, voice, orders).await,
+            Part::Producer(arguments) => producer::run(arguments, voice, orders).await,
+            Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
+            Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
         }
     })?;
     Ok(Outcome::Done)

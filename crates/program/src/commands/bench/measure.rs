@@ -63,7 +63,7 @@ impl Memory {
 }
 
 /// None where there is no such file.
-fn resident_kb() -> Option<u64> {
+pub fn resident_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()

@@ -1,7 +1,7 @@
 //! The measurements of a bench one after the other, with the limits of the machine in between.
 
 use super::limits::Limits;
-use super::report::{self, Row};
+use super::report::{self, Goal, Row};
 use super::target::{Against, Target};
 use crate::cli::Form;
 use crate::outcome::{Error, Outcome};
@@ -15,6 +15,9 @@ pub trait Rounds {
     fn name(which: Self::One) -> &'static str;
 
     fn against(which: Self::One) -> Against;
+
+    /// What its ratio should be.
+    fn goal(which: Self::One, store: &str) -> Option<Goal>;
 
     /// How much a sample of the limits does.
     fn limit_size(&self) -> usize;
@@ -57,12 +60,17 @@ async fn measure<B: Rounds>(bench: &mut B, wanted: Vec<B::One>) -> Result<Vec<Ro
         let row = bench.one(which).await?;
         let limit = bench.target().limit(B::against(which)).map(str::to_string);
         let (name, store) = (B::name(which).to_string(), bench.target().store());
-        rows.push(Row { name, store, limit_name: row.limit_name.clone().or(limit), ..row });
+        let goal = B::goal(which, store);
+        rows.push(Row { name, store, goal, limit_name: row.limit_name.clone().or(limit), ..row });
     }
     limits.add(bench.target().sample(n).await?);
     for row in rows.iter_mut().filter(|row| row.limit.is_none()) {
         row.limit = row.limit_name.as_deref().and_then(|name| limits.rate(name));
-        row.ratio = row.limit.map(|limit| row.rate / limit);
+        // What is paced has no rate of its own: there a call is held against a write.
+        row.ratio = row.limit.map(|limit| match row.paced_ms {
+            Some(ms) => ms / 1_000.0 * limit,
+            None => row.rate / limit,
+        });
     }
     let mut all = limits.rows(bench.target().store());
     all.extend(rows);

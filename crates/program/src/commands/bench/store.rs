@@ -14,7 +14,7 @@ use super::acquire::{Compared, Queues};
 use super::create::{self, Created, Fill, fill};
 use super::drain::{self, Drained, WORKERS};
 use super::measure::{Latencies, rate};
-use super::report::Row;
+use super::report::{Goal, Row};
 use super::rounds::{self, Rounds};
 use super::target::{Against, Target};
 use super::work::LEASES;
@@ -87,14 +87,14 @@ const BULK_CALLERS: usize = 2;
 const SHALLOW: usize = 1_000;
 
 pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error> {
-    let target = Target::open(&arguments.db)?;
+    let target = Target::open(&arguments.on.db)?;
     let is_wanted = |which: &Measurement| arguments.only.is_empty() || arguments.only.contains(which);
     // A snapshot that is kept open harms a database that has several versions of a row, and those of SQLite are in a
     // file of their own.
     let has = |which: &Measurement| *which != Measurement::Pinned || target.is_postgres();
     let wanted = Measurement::ALL.into_iter().filter(is_wanted).filter(has).collect();
-    let bench = Bench { target, sizes: Sizes::new(arguments.quick) };
-    rounds::run(bench, wanted, arguments.form, output)
+    let bench = Bench { target, sizes: Sizes::new(arguments.on.quick) };
+    rounds::run(bench, wanted, arguments.on.form, output)
 }
 
 struct Bench {
@@ -115,6 +115,25 @@ impl Rounds for Bench {
             Measurement::Create64 | Measurement::CreateBulk | Measurement::Drain => Against::Many,
             Measurement::AcquireDeep | Measurement::DrainMillion | Measurement::Pinned => Against::Itself,
         }
+    }
+
+    /// Set from a prototype of the physical design, less what load, hashing and single steps cost (decision 5).
+    fn goal(which: Measurement, store: &str) -> Option<Goal> {
+        Some(match (which, store) {
+            (Measurement::CreateOne, "sqlite") => Goal::AtLeast(0.5),
+            (Measurement::Create64, "sqlite") => Goal::AtLeast(0.15),
+            (Measurement::CreateBulk, "sqlite") => Goal::AtLeast(0.2),
+            (Measurement::Drain, "sqlite") => Goal::AtLeast(0.15),
+            (Measurement::CreateOne, _) => Goal::AtLeast(0.2),
+            (Measurement::Create64, _) => Goal::AtLeast(0.7),
+            (Measurement::CreateBulk, _) => Goal::AtLeast(2.0),
+            (Measurement::Drain, _) => Goal::AtLeast(1.5),
+            // A thousand times the depth: a few more levels of an index, no more.
+            (Measurement::AcquireDeep, _) => Goal::AtMost(2.0),
+            // Ten times the work in little more than ten times the time.
+            (Measurement::DrainMillion, _) => Goal::AtMost(12.0),
+            (Measurement::Pinned, _) => Goal::AtLeast(0.7),
+        })
     }
 
     fn limit_size(&self) -> usize {

@@ -225,7 +225,11 @@ impl Run {
                 format!("{} in chains", grouped(self.verified.entries)),
             ],
         ];
-        output.table(["", "", "", ""], rows)?;
+        for [mark, what, number, more] in rows {
+            // A mark is one column wide, whatever its colour takes in the text.
+            let mark = if mark.is_empty() { " ".to_string() } else { mark };
+            output.line(format!("{mark} {what:<20}  {number:>14}  {}", styled(FAINT, more)))?;
+        }
         for violation in violations.iter().take(TOLD_MAX) {
             output.line(format!("{} {violation}", styled(BAD, "✗")))?;
         }

@@ -42,6 +42,6 @@ impl Task {
             82..88 => Act::Hang,
             _ => Act::Child,
         };
-        Task { number, act, ms: 1 + draw.number() % 60 }
+        Task { number, act, ms: 1 + draw.number() % 400 }
     }
 }

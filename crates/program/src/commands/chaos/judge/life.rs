@@ -48,7 +48,7 @@ impl Life {
         match (&entry.action, &entry.facts) {
             (Event::Create, EntryFacts::Create(birth)) => {
                 self.name = birth.name.as_ref().map(ToString::to_string);
-                self.parent = birth.origin;
+                self.parent = entry.cause.as_ref().map(|cause| cause.item);
             }
             (Event::Commit, EntryFacts::Commit(Committed { finish, .. })) => {
                 self.commits += 1;
