@@ -146,6 +146,7 @@ impl Runner {
             }
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             let asked = now();
+            self.parts.counters.one_acquire();
             match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
                 Ok(leases) if !leases.is_empty() => {
                     self.parts.counters.leases(leases.len());
@@ -199,6 +200,7 @@ impl Runner {
             store: granted.item.store.clone(),
             length: self.lease.unwrap_or(granted.item.table.settings.lease),
             asked,
+            tried: None,
             token: CancellationToken::new(),
             handler: None,
             stop_by: None,
