@@ -1,5 +1,9 @@
 //! The command line: every command, argument and help text, and what a wrong one ends with.
 
+mod bench;
+mod chaos;
+mod part;
+
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,6 +15,10 @@ use tenure_core::lifecycle::diagram::Format;
 use tenure_core::word::{NotAWord, Store};
 
 use crate::outcome::USAGE;
+
+pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
+pub use chaos::Chaos;
+pub use part::{Part, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
 /// What may happen to work stands in Markdown tables that people read and it runs.
@@ -208,245 +216,6 @@ pub struct Draw {
     pub format: Format,
 }
 
-/// Measure what this machine can do, and how much of it Tenure makes use of
-///
-/// Jobs are created and run through the engine as a program embeds it, with its default settings, every answer durable.
-/// The limits of the machine are measured in the same run, because machines differ and are noisy: the ratio is what can
-/// be compared. Everything is written to a scratch file or schema, which is removed at the end.
-#[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct Bench {
-    #[command(subcommand)]
-    pub of: Option<BenchOf>,
-    #[command(flatten)]
-    pub on: BenchOn,
-    /// Only these measurements
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = named(&EndToEnd::ALL, EndToEnd::as_str))]
-    pub only: Vec<EndToEnd>,
-}
-
-#[derive(Subcommand, Debug)]
-pub enum BenchOf {
-    Store(BenchStore),
-}
-
-/// Measure a database alone: how fast work is created, leased and committed, every answer durable
-#[derive(Args, Debug)]
-pub struct BenchStore {
-    #[command(flatten)]
-    pub on: BenchOn,
-    /// Only these measurements
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = named(&Measurement::ALL, Measurement::as_str))]
-    pub only: Vec<Measurement>,
-}
-
-#[derive(Args, Debug)]
-pub struct BenchOn {
-    /// `sqlite:` is a scratch file in this folder, sqlite:FOLDER one in another; postgres://… a schema of its own there
-    #[arg(long, value_name = "URL", default_value = "sqlite:")]
-    pub db: String,
-    /// A hundredth of the work: to see that it runs, not to judge by
-    #[arg(long)]
-    pub quick: bool,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// What `tenure bench` measures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum EndToEnd {
-    Drain,
-    DrainMillion,
-    Create8,
-    /// PostgreSQL only: a process creates, another runs.
-    CreateAndRun,
-    Latency,
-    Idle,
-}
-
-impl EndToEnd {
-    pub const ALL: [EndToEnd; 6] = [
-        EndToEnd::Drain,
-        EndToEnd::DrainMillion,
-        EndToEnd::Create8,
-        EndToEnd::CreateAndRun,
-        EndToEnd::Latency,
-        EndToEnd::Idle,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EndToEnd::Drain => "drain",
-            EndToEnd::DrainMillion => "drain_1m",
-            EndToEnd::Create8 => "create_8",
-            EndToEnd::CreateAndRun => "create_and_run",
-            EndToEnd::Latency => "latency",
-            EndToEnd::Idle => "idle",
-        }
-    }
-}
-
-/// What `tenure bench store` measures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Measurement {
-    CreateOne,
-    Create64,
-    CreateBulk,
-    Drain,
-    AcquireDeep,
-    DrainMillion,
-    /// PostgreSQL only.
-    Pinned,
-}
-
-impl Measurement {
-    pub const ALL: [Measurement; 7] = [
-        Measurement::CreateOne,
-        Measurement::Create64,
-        Measurement::CreateBulk,
-        Measurement::Drain,
-        Measurement::AcquireDeep,
-        Measurement::DrainMillion,
-        Measurement::Pinned,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Measurement::CreateOne => "create_one",
-            Measurement::Create64 => "create_64",
-            Measurement::CreateBulk => "create_bulk",
-            Measurement::Drain => "drain",
-            Measurement::AcquireDeep => "acquire_deep",
-            Measurement::DrainMillion => "drain_1m",
-            Measurement::Pinned => "pinned",
-        }
-    }
-}
-
-/// Kill, stop and cut off real processes of Tenure on your machine, then show what came of it
-///
-/// Nodes, workers and loaders run on a scratch database that is removed afterwards; nothing that exists is touched. The
-/// seed decides who is struck, how and when. After the faults everything must come to its end; then every answer is held
-/// against the log. Any violation is told and ends with exit code 1.
-#[derive(Args, Debug)]
-pub struct Chaos {
-    /// sqlite:FOLDER for a scratch file in this folder, postgres://… for a schema of its own there; else a temporary file
-    #[arg(long, value_name = "URL")]
-    pub db: Option<String>,
-    /// How many minutes of faults
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub minutes: u64,
-    /// How many seconds of faults; 30 if neither is given
-    #[arg(long, value_name = "NUMBER")]
-    pub seconds: Option<u64>,
-    /// The seed of an earlier run; drawn if it is left out
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Processes that sweep; at least one
-    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
-    pub nodes: usize,
-    /// Processes that run handlers; at least two
-    #[arg(long, value_name = "NUMBER", default_value_t = 12)]
-    pub workers: usize,
-    /// How many seconds beyond its lease a takeover may take, at the 99th of a hundred
-    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
-    pub grace: u64,
-    /// Leave the database there
-    #[arg(long)]
-    pub keep: bool,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Of faults, unless somebody says otherwise.
-const SECONDS: u64 = 30;
-
-impl Chaos {
-    pub fn seconds(&self) -> u64 {
-        self.seconds.unwrap_or(if self.minutes == 0 { SECONDS } else { 0 })
-    }
-
-    /// The command line of the same run. The URL may hold a password, so it is not in it.
-    pub fn again(&self, seed: u64) -> String {
-        let db = if self.db.is_some() { " --db URL" } else { "" };
-        let seconds = self.minutes * 60 + self.seconds();
-        format!(
-            "tenure chaos{db} --seconds {seconds} --seed {seed} --nodes {} --workers {}",
-            self.nodes, self.workers
-        )
-    }
-}
-
-#[derive(Subcommand, Debug)]
-pub enum Part {
-    Node(PartNode),
-    Worker(PartWorker),
-    Loader(PartLoader),
-    Producer(PartProducer),
-    Runner(PartRunner),
-    Idle(PartIdle),
-}
-
-#[derive(Args, Debug)]
-pub struct PartNode {
-    #[arg(long)]
-    pub db: String,
-}
-
-#[derive(Args, Debug)]
-pub struct PartWorker {
-    #[arg(long)]
-    pub db: String,
-    #[arg(long)]
-    pub name: String,
-    #[arg(long)]
-    pub lease_ms: u64,
-}
-
-#[derive(Args, Debug)]
-pub struct PartLoader {
-    #[arg(long)]
-    pub db: String,
-    #[arg(long)]
-    pub name: String,
-    #[arg(long)]
-    pub seed: u64,
-    /// Jobs a second.
-    #[arg(long)]
-    pub rate: u32,
-}
-
-#[derive(Args, Debug)]
-pub struct PartProducer {
-    #[arg(long)]
-    pub db: String,
-    #[arg(long)]
-    pub callers: usize,
-    /// Jobs, of all callers together.
-    #[arg(long)]
-    pub jobs: usize,
-}
-
-#[derive(Args, Debug)]
-pub struct PartRunner {
-    #[arg(long)]
-    pub db: String,
-    #[arg(long)]
-    pub jobs: usize,
-}
-
-#[derive(Args, Debug)]
-pub struct PartIdle {
-    #[arg(long)]
-    pub db: String,
-    /// Before anything is read.
-    #[arg(long)]
-    pub settle_ms: u64,
-    /// What is read over so long.
-    #[arg(long)]
-    pub span_ms: u64,
-}
-
 /// What a command prints for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Form {
@@ -457,17 +226,6 @@ pub struct Form {
 
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
-}
-
-/// One of these, by its name.
-fn named<T: Copy + Send + Sync + 'static>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.iter().map(|one| name(*one))).map(move |text| {
-        let found = all.iter().find(|one| name(**one) == text);
-        *found.expect("only these names are possible")
-    })
 }
 
 /// Reads the command line. Help, the version and wrong usage are printed here and end with the exit code returned.

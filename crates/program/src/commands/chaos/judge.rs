@@ -1,9 +1,14 @@
 //! The judge: holds what the processes were answered against the log, the rows and the clock.
 //!
-//! 1. what was acknowledged is there; 2. what was refused is not; 3. what was unknown is there at most once; 4. an item's
-//! entries are without gaps, its fence only grows, every write is by the holder of the lease in force, no lease begins before
-//! the one before it has ended, and none is ended before its time; 5. at most one commit an item, by executions, by records
-//! and by messages; 6, 7. rows and chains are what the log says (`verify`); 8. nothing is left open.
+//! 1. What was acknowledged is there.
+//! 2. What was refused is not.
+//! 3. What was unknown is there at most once.
+//! 4. An item's entries are without gaps, its fence only grows, every write is by the holder of the lease in force, no lease
+//!    begins before the one before it has ended, and none is ended before its time.
+//! 5. There is at most one commit an item: by executions, by records, by messages and by children.
+//! 6. Rows are what the log says, and
+//! 7. chains are whole (`verify`).
+//! 8. Nothing is left open.
 
 mod life;
 

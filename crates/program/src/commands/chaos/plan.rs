@@ -26,9 +26,15 @@ pub enum Step {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sort {
+enum Sort {
     Kill,
     Stop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Among {
+    Nodes,
+    Workers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,18 +110,18 @@ struct Making {
 impl Making {
     fn fault(&mut self, at: Duration, leases: &[Duration]) {
         self.back.retain(|(_, until)| *until >= at);
-        let (sort, worker) = match self.draw.number() % 100 {
-            0..40 => (Sort::Kill, true),
-            40..68 => (Sort::Stop, true),
-            68..80 => (Sort::Kill, false),
-            80..90 => (Sort::Stop, false),
+        let (sort, among) = match self.draw.number() % 100 {
+            0..40 => (Sort::Kill, Among::Workers),
+            40..68 => (Sort::Stop, Among::Workers),
+            68..80 => (Sort::Kill, Among::Nodes),
+            80..90 => (Sort::Stop, Among::Nodes),
             _ if self.size.cuts == Cuts::Some => {
                 let which = self.draw.number();
                 return self.events.push(Event { at, step: Step::Cut(which) });
             }
-            _ => (Sort::Kill, true),
+            _ => (Sort::Kill, Among::Workers),
         };
-        let Some(who) = self.someone(worker) else { return };
+        let Some(who) = self.someone(among) else { return };
         let (away, down, up) = match sort {
             Sort::Kill => {
                 (between(&mut self.draw, ABSENCE_MIN_MS, ABSENCE_MAX_MS), Step::Kill(who), Step::Start(who))
@@ -135,11 +141,13 @@ impl Making {
     }
 
     /// Somebody who is there and can be missed.
-    fn someone(&mut self, worker: bool) -> Option<Who> {
+    fn someone(&mut self, among: Among) -> Option<Who> {
         let away = |who: &Who| self.back.iter().any(|(gone, _)| gone == who);
-        let (all, least): (Vec<Who>, usize) = match worker {
-            true => ((0..self.size.workers).map(Who::Worker).collect(), self.size.workers.div_ceil(2)),
-            false => ((0..self.size.nodes).map(Who::Node).collect(), 1),
+        let (all, least): (Vec<Who>, usize) = match among {
+            Among::Workers => {
+                ((0..self.size.workers).map(Who::Worker).collect(), self.size.workers.div_ceil(2))
+            }
+            Among::Nodes => ((0..self.size.nodes).map(Who::Node).collect(), 1),
         };
         let there: Vec<Who> = all.into_iter().filter(|who| !away(who)).collect();
         let chosen = self.draw.number() as usize % there.len().max(1);

@@ -86,14 +86,14 @@ impl Caller {
         }
     }
 
-    fn new(&self, task: &Task) -> New {
+    fn job(&self, task: &Task) -> New {
         New::job(task).idempotency_key(&self.key)
     }
 
     /// Asks until there is an answer.
     async fn create(&self, task: &Task) -> Option<ItemId> {
         loop {
-            match self.tenure.create(self.new(task)).await {
+            match self.tenure.create(self.job(task)).await {
                 Ok(item) => return Some(item.id),
                 Err(error) if error.is_retryable() => {
                     let unknown = matches!(error, tenure::Error::Database(DatabaseError::Unknown(_)));
@@ -121,7 +121,7 @@ impl Caller {
     async fn contradict(&self, task: &Task) {
         let other = Task { number: task.number + 1_000_000_000, ..task.clone() };
         loop {
-            match self.tenure.create(self.new(&other)).await {
+            match self.tenure.create(self.job(&other)).await {
                 Ok(item) => {
                     return self.voice.say(&format!("wrong {} also made {}", self.key, item.id));
                 }
