@@ -116,7 +116,7 @@ async fn cut(name: &str) -> i64 {
 }
 
 // N4: whoever asks is told to ask again or gets an answer; nothing is lost and nothing doubled; the engine goes on.
-// covers: K-30, K-50, K-51, K-53
+// covers: K-30, K-51, K-53
 #[test]
 fn n4_connections_are_cut_again_and_again_and_all_work_is_done_once() {
     const JOBS: usize = 60;

@@ -22,7 +22,7 @@ fn go(child: &mut Program, steps: usize) {
 }
 
 // C2, C3, L1, L2: before the start, in prepare, between prepare and commit, after COMMITTED and before DONE.
-// covers: J-07, K-25, K-26, K-28, K-50
+// covers: J-07, K-25, K-28, K-50
 #[test]
 fn a_worker_killed_at_any_boundary_leaves_the_right_outcome() {
     on_each(async |url| {

@@ -12,7 +12,6 @@ use crate::requests::{acquire_with, leases, request};
 use crate::steps::gather;
 
 // L7: no bell rings for what another process creates; whoever is idle looks by itself.
-// covers: K-52
 #[test]
 fn l7_work_from_another_process_is_found_without_a_wake_up() {
     on_each(async |url| {
@@ -32,7 +31,7 @@ fn l7_work_from_another_process_is_found_without_a_wake_up() {
 }
 
 // L8: one item, many idle workers: each looks, one gets it, and nobody looks again and again.
-// covers: K-15, K-52
+// covers: K-52
 #[test]
 fn l8_many_idle_workers_and_one_item_are_one_lease_and_few_looks() {
     const WORKERS: usize = 200;
@@ -64,7 +63,7 @@ fn l8_many_idle_workers_and_one_item_are_one_lease_and_few_looks() {
 
 // L5: a kind for which nobody here has a handler, and which this program did not ship with. It is left alone, and its lost
 // lease is recovered all the same.
-// covers: K-25, K-51
+// covers: K-25
 #[test]
 fn l5_a_kind_without_a_handler_is_left_alone_and_still_recovered() {
     on_each(async |url| {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure::{Done, Job, New, Tenure};
-use tokio::task::JoinSet;
 
+use super::create;
 use super::measure::{Latencies, Memory, rate};
 use super::report::{Goal, Row};
 use super::rounds::{self, Rounds};
@@ -58,20 +58,13 @@ const LATENCY_RATE: u32 = 50;
 
 pub fn run(arguments: &Arguments, output: &mut Output) -> Result<Outcome, Error> {
     let target = Target::open(&arguments.on.db)?;
-    let is_wanted = |which: &EndToEnd| arguments.only.is_empty() || arguments.only.contains(which);
     // With SQLite the two would only take turns at one file.
     let has = |which: &EndToEnd| *which != EndToEnd::CreateAndRun || target.is_postgres();
-    let wanted = EndToEnd::ALL.into_iter().filter(is_wanted).filter(has).collect();
-    let bench = Bench { target, sizes: Sizes::new(arguments.on.quick) };
-    rounds::run(bench, wanted, arguments.on.form, output)
+    let wanted = rounds::wanted(&EndToEnd::ALL, &arguments.only, has);
+    rounds::run(&Sizes::new(arguments.on.quick), target, wanted, arguments.on.form, output)
 }
 
-struct Bench {
-    target: Target,
-    sizes: Sizes,
-}
-
-impl Rounds for Bench {
+impl Rounds for Sizes {
     type One = EndToEnd;
 
     fn name(which: EndToEnd) -> &'static str {
@@ -104,42 +97,30 @@ impl Rounds for Bench {
     }
 
     fn limit_size(&self) -> usize {
-        self.sizes.limits
+        self.limits
     }
 
-    fn target(&mut self) -> &mut Target {
-        &mut self.target
-    }
-
-    fn end(self) -> Target {
-        self.target
-    }
-
-    async fn one(&mut self, which: EndToEnd) -> Result<Row, Error> {
+    async fn one(&self, which: EndToEnd, target: &mut Target) -> Result<Row, Error> {
         match which {
-            EndToEnd::Drain => self.drain(self.sizes.drain).await,
-            EndToEnd::DrainMillion => self.drain_million().await,
-            EndToEnd::Create8 => self.create(8).await,
+            EndToEnd::Drain => self.drain(target, self.drain).await,
+            EndToEnd::DrainMillion => self.drain_million(target).await,
+            EndToEnd::Create8 => self.create(target, 8).await,
             EndToEnd::CreateAndRun => {
-                let url = self.target.fresh().await?;
-                processes::create_and_run(&url, self.sizes.create_and_run).await
+                let url = target.fresh().await?;
+                processes::create_and_run(&url, self.create_and_run).await
             }
-            EndToEnd::Latency => self.latency().await,
+            EndToEnd::Latency => self.latency(target).await,
             EndToEnd::Idle => {
-                let url = self.target.fresh().await?;
-                processes::idle(&url, self.sizes.idle_settle, self.sizes.idle_span).await
+                let url = target.fresh().await?;
+                processes::idle(&url, self.idle_settle, self.idle_span).await
             }
         }
     }
 }
 
-impl Bench {
-    async fn open(&mut self) -> Result<Tenure, Error> {
-        open(&self.target.fresh().await?).await
-    }
-
-    async fn drain(&mut self, n: usize) -> Result<Row, Error> {
-        let tenure = self.open().await?;
+impl Sizes {
+    async fn drain(&self, target: &mut Target, n: usize) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
         for first in (0..n).step_by(FILL) {
             let jobs = (first..n.min(first + FILL)).map(|number| New::job(&payload(number)));
             for created in tenure.create_all(jobs).await {
@@ -163,47 +144,24 @@ impl Bench {
         Ok(Row { callers: Some(1), n, rate: rate(n, took), rss_mb: memory.mb(), ..Row::default() })
     }
 
-    async fn drain_million(&mut self) -> Result<Row, Error> {
-        let tenth = self.drain(self.sizes.drain).await?;
-        let whole = self.drain(self.sizes.million).await?;
-        let times = whole.n as f64 / tenth.n as f64;
-        Ok(Row {
-            limit_name: Some(format!("drain of {}", tenth.n)),
-            limit: Some(tenth.rate),
-            ratio: Some(times * tenth.rate / whole.rate),
-            ..whole
-        })
+    async fn drain_million(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenth = self.drain(target, self.drain).await?;
+        let whole = self.drain(target, self.million).await?;
+        Ok(whole.beside(&tenth))
     }
 
-    async fn create(&mut self, callers: usize) -> Result<Row, Error> {
-        let tenure = self.open().await?;
-        let each = self.sizes.create_8.div_ceil(callers);
-        let mut tasks = JoinSet::new();
-        let watch = Stopwatch::start();
-        for caller in 0..callers {
+    async fn create(&self, target: &mut Target, callers: usize) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
+        let create = move |number| {
             let tenure = tenure.clone();
-            tasks.spawn(async move {
-                let mut latencies = Latencies::default();
-                for turn in 0..each {
-                    let watch = Stopwatch::start();
-                    tenure.create(New::job(&payload(caller * each + turn))).await.map_err(failed)?;
-                    latencies.add(watch.elapsed());
-                }
-                Ok::<_, Error>(latencies)
-            });
-        }
-        let mut latencies = Latencies::default();
-        while let Some(ended) = tasks.join_next().await {
-            latencies.extend(ended.expect("a caller does not panic")?);
-        }
-        let (n, took) = (callers * each, watch.elapsed());
-        let row = Row { callers: Some(callers), batch: Some(1), n, rate: rate(n, took), ..Row::default() };
-        Ok(row.with(&latencies))
+            async move { tenure.create(New::job(&payload(number))).await.map(drop).map_err(failed) }
+        };
+        Ok(create::each(callers, self.create_8, create).await?.row(callers, 1))
     }
 
     /// From before the create to the first line of the handler.
-    async fn latency(&mut self) -> Result<Row, Error> {
-        let tenure = self.open().await?;
+    async fn latency(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
         let asked: Arc<Mutex<HashMap<u64, Stopwatch>>> = Arc::default();
         let begun: Arc<Mutex<Latencies>> = Arc::default();
         const HELD: &str = "nobody panics while holding it";
@@ -218,7 +176,7 @@ impl Bench {
         };
         let worker = tenure.worker("bench").handle("job", handler).start().map_err(failed)?;
         let mut pace = tokio::time::interval(Duration::from_secs(1) / LATENCY_RATE);
-        let (n, watch) = (self.sizes.latency, Stopwatch::start());
+        let (n, watch) = (self.latency, Stopwatch::start());
         for number in 0..n as u64 {
             pace.tick().await;
             asked.lock().expect(HELD).insert(number, Stopwatch::start());

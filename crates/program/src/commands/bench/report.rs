@@ -38,6 +38,17 @@ impl Row {
         self
     }
 
+    /// Held against a smaller run of the same: how many times as dear it is.
+    pub fn beside(self, smaller: &Row) -> Row {
+        let times = self.n as f64 / smaller.n as f64;
+        Row {
+            limit_name: Some(format!("drain of {}", smaller.n)),
+            limit: Some(smaller.rate),
+            ratio: Some(times * smaller.rate / self.rate),
+            ..self
+        }
+    }
+
     /// Numbers as exact as the measurement is: nobody needs sixteen digits of a noisy one.
     fn rounded(mut self) -> Row {
         self.rate = three_digits(self.rate);

@@ -22,16 +22,19 @@ pub trait Rounds {
     /// How much a sample of the limits does.
     fn limit_size(&self) -> usize;
 
-    fn target(&mut self) -> &mut Target;
+    async fn one(&self, which: Self::One, target: &mut Target) -> Result<Row, Error>;
+}
 
-    fn end(self) -> Target;
-
-    async fn one(&mut self, which: Self::One) -> Result<Row, Error>;
+/// Those that were asked for, or all.
+pub fn wanted<T: Copy + PartialEq>(all: &[T], only: &[T], has: impl Fn(&T) -> bool) -> Vec<T> {
+    let is_wanted = |which: &T| (only.is_empty() || only.contains(which)) && has(which);
+    all.iter().copied().filter(is_wanted).collect()
 }
 
 /// Measures, removes what was written, and shows what came out.
 pub fn run<B: Rounds>(
-    mut bench: B,
+    bench: &B,
+    mut target: Target,
     wanted: Vec<B::One>,
     form: Form,
     output: &mut Output,
@@ -39,10 +42,10 @@ pub fn run<B: Rounds>(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let rows = runtime.block_on(async {
         let measured = tokio::select! {
-            measured = measure(&mut bench, wanted) => measured,
+            measured = measure(bench, &mut target, wanted) => measured,
             _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
         };
-        let removed = bench.end().remove().await;
+        let removed = target.remove().await;
         let rows = measured?;
         removed.map(|()| rows)
     })?;
@@ -50,20 +53,20 @@ pub fn run<B: Rounds>(
     Ok(Outcome::Done)
 }
 
-async fn measure<B: Rounds>(bench: &mut B, wanted: Vec<B::One>) -> Result<Vec<Row>, Error> {
+async fn measure<B: Rounds>(bench: &B, target: &mut Target, wanted: Vec<B::One>) -> Result<Vec<Row>, Error> {
     let (progress, n) = (Progress::new(), bench.limit_size());
     let (mut limits, mut rows) = (Limits::default(), Vec::new());
     for which in wanted {
         progress.say("limits of the machine…");
-        limits.add(bench.target().sample(n).await?);
+        limits.add(target.sample(n).await?);
         progress.say(&format!("{}…", B::name(which)));
-        let row = bench.one(which).await?;
-        let limit = bench.target().limit(B::against(which)).map(str::to_string);
-        let (name, store) = (B::name(which).to_string(), bench.target().store());
+        let row = bench.one(which, target).await?;
+        let limit = target.limit(B::against(which)).map(str::to_string);
+        let (name, store) = (B::name(which).to_string(), target.store());
         let goal = B::goal(which, store);
         rows.push(Row { name, store, goal, limit_name: row.limit_name.clone().or(limit), ..row });
     }
-    limits.add(bench.target().sample(n).await?);
+    limits.add(target.sample(n).await?);
     for row in rows.iter_mut().filter(|row| row.limit.is_none()) {
         row.limit = row.limit_name.as_deref().and_then(|name| limits.rate(name));
         // What is paced has no rate of its own: there a call is held against a write.
@@ -72,7 +75,7 @@ async fn measure<B: Rounds>(bench: &mut B, wanted: Vec<B::One>) -> Result<Vec<Ro
             None => row.rate / limit,
         });
     }
-    let mut all = limits.rows(bench.target().store());
+    let mut all = limits.rows(target.store());
     all.extend(rows);
     Ok(all)
 }

@@ -11,13 +11,13 @@ use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
 
 use super::acquire::{Compared, Queues};
-use super::create::{self, Created, Fill, fill};
+use super::create::{self, Fill, fill};
 use super::drain::{self, Drained, WORKERS};
 use super::measure::{Latencies, rate};
 use super::report::{Goal, Row};
 use super::rounds::{self, Rounds};
 use super::target::{Against, Target};
-use super::work::LEASES;
+use super::work::{LEASES, Work, created};
 use super::{acquire, pinned};
 use crate::cli::{BenchStore, Measurement};
 use crate::outcome::{Error, Outcome};
@@ -88,21 +88,14 @@ const SHALLOW: usize = 1_000;
 
 pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error> {
     let target = Target::open(&arguments.on.db)?;
-    let is_wanted = |which: &Measurement| arguments.only.is_empty() || arguments.only.contains(which);
     // A snapshot that is kept open harms a database that has several versions of a row, and those of SQLite are in a
     // file of their own.
     let has = |which: &Measurement| *which != Measurement::Pinned || target.is_postgres();
-    let wanted = Measurement::ALL.into_iter().filter(is_wanted).filter(has).collect();
-    let bench = Bench { target, sizes: Sizes::new(arguments.on.quick) };
-    rounds::run(bench, wanted, arguments.on.form, output)
+    let wanted = rounds::wanted(&Measurement::ALL, &arguments.only, has);
+    rounds::run(&Sizes::new(arguments.on.quick), target, wanted, arguments.on.form, output)
 }
 
-struct Bench {
-    target: Target,
-    sizes: Sizes,
-}
-
-impl Rounds for Bench {
+impl Rounds for Sizes {
     type One = Measurement;
 
     fn name(which: Measurement) -> &'static str {
@@ -137,57 +130,54 @@ impl Rounds for Bench {
     }
 
     fn limit_size(&self) -> usize {
-        self.sizes.limits
+        self.limits
     }
 
-    fn target(&mut self) -> &mut Target {
-        &mut self.target
-    }
-
-    fn end(self) -> Target {
-        self.target
-    }
-
-    async fn one(&mut self, which: Measurement) -> Result<Row, Error> {
+    async fn one(&self, which: Measurement, target: &mut Target) -> Result<Row, Error> {
         match which {
-            Measurement::CreateOne => self.create(1, self.sizes.create_one).await,
-            Measurement::Create64 => self.create(64, self.sizes.create_64).await,
+            Measurement::CreateOne => self.create(target, 1, self.create_one).await,
+            Measurement::Create64 => self.create(target, 64, self.create_64).await,
             Measurement::CreateBulk => {
-                let stage = self.stage().await?;
-                let created = create::bulk(&stage, BULK_CALLERS, BULK, self.sizes.create_bulk).await?;
-                Ok(of_created(created, BULK_CALLERS, BULK))
+                let stage = self.stage(target).await?;
+                let created = create::bulk(&stage, BULK_CALLERS, BULK, self.create_bulk).await?;
+                Ok(created.row(BULK_CALLERS, BULK))
             }
             Measurement::Drain => {
-                let drained = self.drain(self.sizes.drain).await?;
+                let drained = self.drain(target, self.drain).await?;
                 Ok(of_drained(&drained))
             }
-            Measurement::AcquireDeep => self.acquire_deep().await,
-            Measurement::DrainMillion => self.drain_million().await,
-            Measurement::Pinned => self.pinned().await,
+            Measurement::AcquireDeep => self.acquire_deep(target).await,
+            Measurement::DrainMillion => self.drain_million(target).await,
+            Measurement::Pinned => self.pinned(target).await,
         }
     }
 }
 
-impl Bench {
-    async fn stage(&mut self) -> Result<Stage, Error> {
-        Stage::open(&self.target.fresh().await?).await
+impl Sizes {
+    async fn stage(&self, target: &mut Target) -> Result<Stage, Error> {
+        Stage::open(&target.fresh().await?).await
     }
 
-    async fn create(&mut self, callers: usize, n: usize) -> Result<Row, Error> {
-        let stage = self.stage().await?;
-        Ok(of_created(create::each(&stage, callers, n).await?, callers, 1))
+    async fn create(&self, target: &mut Target, callers: usize, n: usize) -> Result<Row, Error> {
+        let stage = self.stage(target).await?;
+        let work = Arc::new(Work::new());
+        let create = move |number| {
+            let (gather, work) = (stage.gather.clone(), work.clone());
+            async move { created(gather.ask(work.create(number)).await) }
+        };
+        Ok(create::each(callers, n, create).await?.row(callers, 1))
     }
 
-    async fn drain(&mut self, n: usize) -> Result<Drained, Error> {
-        let stage = self.stage().await?;
+    async fn drain(&self, target: &mut Target, n: usize) -> Result<Drained, Error> {
+        let stage = self.stage(target).await?;
         fill(&stage, Fill::Ready, n).await?;
         drain::all(&stage, n).await
     }
 
-    async fn acquire_deep(&mut self) -> Result<Row, Error> {
-        let (each, turns) = (self.sizes.million, self.sizes.acquire_turns);
-        let shallow = self.stage().await?;
-        let queues = Queues { shallow, deep: Stage::open(&self.target.beside()).await? };
+    async fn acquire_deep(&self, target: &mut Target) -> Result<Row, Error> {
+        let (each, turns) = (self.million, self.acquire_turns);
+        let shallow = self.stage(target).await?;
+        let queues = Queues { shallow, deep: Stage::open(&target.beside()).await? };
         queues.fill(SHALLOW, each).await?;
         let Compared { shallow, deep } = queues.compare(turns).await?;
         let row = Row {
@@ -203,25 +193,19 @@ impl Bench {
         Ok(row.with(&deep))
     }
 
-    async fn drain_million(&mut self) -> Result<Row, Error> {
-        let tenth = self.drain(self.sizes.drain).await?;
-        let whole = self.drain(self.sizes.million).await?;
-        let times = whole.n as f64 / tenth.n as f64;
-        Ok(Row {
-            limit_name: Some(format!("drain of {}", tenth.n)),
-            limit: Some(tenth.rate),
-            ratio: Some(times * tenth.rate / whole.rate),
-            ..of_drained(&whole)
-        })
+    async fn drain_million(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenth = self.drain(target, self.drain).await?;
+        let whole = self.drain(target, self.million).await?;
+        Ok(of_drained(&whole).beside(&of_drained(&tenth)))
     }
 
-    async fn pinned(&mut self) -> Result<Row, Error> {
-        let n = self.sizes.pinned;
-        let stage = self.stage().await?;
-        let pin = self.target.pin().await?;
+    async fn pinned(&self, target: &mut Target) -> Result<Row, Error> {
+        let n = self.pinned;
+        let stage = self.stage(target).await?;
+        let pin = target.pin().await?;
         let held = pinned::drained(&stage, Some(pin), n).await?;
         drop(stage);
-        let stage = self.stage().await?;
+        let stage = self.stage(target).await?;
         let free = pinned::drained(&stage, None, n).await?;
         Ok(Row {
             limit_name: Some("not pinned".to_string()),
@@ -230,11 +214,6 @@ impl Bench {
             ..of_drained(&held)
         })
     }
-}
-
-fn of_created(created: Created, callers: usize, batch: usize) -> Row {
-    let Created { n, rate, latencies } = created;
-    Row { callers: Some(callers), batch: Some(batch), n, rate, ..Row::default() }.with(&latencies)
 }
 
 fn of_drained(drained: &Drained) -> Row {
