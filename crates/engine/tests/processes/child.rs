@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::databases::outside::now;
-use tenure::{Done, Job, New, Tenure};
+use tenure::{Done, Failure, Job, New, Tenure};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -69,7 +69,7 @@ async fn worker(url: &str, name: &str, lease: Duration, voice: Arc<Voice>) {
             voice.say(&format!("begun {} {}", job.id(), job.attempt()));
             tokio::select! {
                 () = voice.go_on() => Done::with(&job.attempt()),
-                () = job.cancelled() => std::future::pending().await,
+                () = job.cancelled() => Err(Failure::snooze(Duration::ZERO, "told to stop")),
             }
         }
     };

@@ -53,11 +53,11 @@ fn nothing_is_lost_doubled_or_stuck_on_postgres() {
 fn a_board_names_its_seed_and_how_to_see_it_again() {
     let folder = folder("chaos-board");
     let url = format!("sqlite:{}", folder.path());
-    let few = ["--seconds", "1", "--seed", "7", "--nodes", "1", "--workers", "2", "--grace", "60"];
+    let few = ["--seconds", "1", "--seed", "7", "--nodes", "1", "--workers", "6", "--grace", "60"];
     let run = tenure(["chaos", "--db", &url].iter().chain(&few)).code(0);
-    assert!(run.stdout.starts_with("chaos, seed 7 on sqlite · 1 node, 2 workers, 3 loaders"), "{run:?}");
+    assert!(run.stdout.starts_with("chaos, seed 7 on sqlite · 1 node, 6 workers, 3 loaders"), "{run:?}");
     assert!(run.stdout.contains("✓ committed twice                    0"), "{run:?}");
-    let again = "tenure chaos --db URL --seconds 1 --seed 7 --nodes 1 --workers 2";
+    let again = "tenure chaos --db URL --seconds 1 --seed 7 --nodes 1 --workers 6";
     assert!(run.stdout.contains(again), "{run:?}");
 }
 
