@@ -1,5 +1,9 @@
 //! The command line: every command, argument and help text, and what a wrong one ends with.
 
+mod bench;
+mod chaos;
+mod part;
+
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,6 +15,10 @@ use tenure_core::lifecycle::diagram::Format;
 use tenure_core::word::{NotAWord, Store};
 
 use crate::outcome::USAGE;
+
+pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
+pub use chaos::Chaos;
+pub use part::{Part, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
 /// What may happen to work stands in Markdown tables that people read and it runs.
@@ -46,9 +54,11 @@ pub enum Command {
     Replay(Replay),
     Backup(Backup),
     Migrate(Migrate),
-    /// Measure what this machine can do, and how much of it Tenure makes use of
-    #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
+    Chaos(Chaos),
+    /// A process of `bench` or `chaos`; not for people
+    #[command(subcommand, hide = true)]
+    Part(Part),
 }
 
 /// Show what happened, oldest first
@@ -206,67 +216,6 @@ pub struct Draw {
     pub format: Format,
 }
 
-#[derive(Subcommand, Debug)]
-pub enum Bench {
-    Store(BenchStore),
-}
-
-/// Measure a database: how fast work is created, leased and committed, every answer durable
-///
-/// The limits of the machine are measured in the same run, before and after, because machines differ and are noisy: the
-/// ratio is what can be compared. Everything is written to a scratch file or schema, which is removed at the end.
-#[derive(Args, Debug)]
-pub struct BenchStore {
-    /// `sqlite:` is a scratch file in this folder, sqlite:FOLDER one in another; postgres://… a schema of its own there
-    #[arg(long, value_name = "URL", default_value = "sqlite:")]
-    pub db: String,
-    /// A hundredth of the work: to see that it runs, not to judge by
-    #[arg(long)]
-    pub quick: bool,
-    /// Only these measurements
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = measurement())]
-    pub only: Vec<Measurement>,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// What `tenure bench store` measures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Measurement {
-    CreateOne,
-    Create64,
-    CreateBulk,
-    Drain,
-    AcquireDeep,
-    DrainMillion,
-    /// PostgreSQL only.
-    Pinned,
-}
-
-impl Measurement {
-    pub const ALL: [Measurement; 7] = [
-        Measurement::CreateOne,
-        Measurement::Create64,
-        Measurement::CreateBulk,
-        Measurement::Drain,
-        Measurement::AcquireDeep,
-        Measurement::DrainMillion,
-        Measurement::Pinned,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Measurement::CreateOne => "create_one",
-            Measurement::Create64 => "create_64",
-            Measurement::CreateBulk => "create_bulk",
-            Measurement::Drain => "drain",
-            Measurement::AcquireDeep => "acquire_deep",
-            Measurement::DrainMillion => "drain_1m",
-            Measurement::Pinned => "pinned",
-        }
-    }
-}
-
 /// What a command prints for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Form {
@@ -277,13 +226,6 @@ pub struct Form {
 
 fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
-}
-
-fn measurement() -> impl TypedValueParser<Value = Measurement> {
-    PossibleValuesParser::new(Measurement::ALL.map(Measurement::as_str)).map(|name| {
-        let named = |measurement: &Measurement| measurement.as_str() == name;
-        Measurement::ALL.into_iter().find(named).expect("only these names are possible")
-    })
 }
 
 /// Reads the command line. Help, the version and wrong usage are printed here and end with the exit code returned.

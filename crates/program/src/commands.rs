@@ -2,11 +2,13 @@
 
 mod backup;
 mod bench;
+mod chaos;
 mod check;
 mod export;
 mod lifecycle;
 mod log;
 mod migrate;
+mod part;
 mod replay;
 mod verify;
 
@@ -17,13 +19,15 @@ use crate::output::Output;
 pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
     match command {
         Command::Backup(arguments) => backup::run(&arguments, output),
-        Command::Bench(command) => bench::run(command, output),
+        Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Migrate(arguments) => migrate::run(&arguments, output),
+        Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
     }
 }

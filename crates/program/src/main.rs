@@ -9,12 +9,16 @@
 //!
 //! They are decided in `outcome.rs` and in `cli.rs`, and nowhere else.
 
+mod child;
 mod cli;
 mod commands;
 mod database;
 mod outcome;
 mod output;
+mod progress;
+mod scratch;
 mod source;
+mod time;
 
 use std::process::ExitCode;
 

@@ -56,6 +56,8 @@ impl From<&Error> for Outcome {
             | Error::Database(_)
             | Error::Unwritable { .. }
             | Error::Bench(_)
+            | Error::Scratch(_)
+            | Error::Part(_)
             | Error::Interrupted
             | Error::Output(_) => Outcome::CouldNot,
         }
@@ -99,6 +101,10 @@ pub enum Error {
     Unwritable { file: String, why: io::Error },
     #[error("can not measure: {0}")]
     Bench(String),
+    #[error("no scratch database: {0}")]
+    Scratch(String),
+    #[error("a process of this run failed: {0}")]
+    Part(String),
     #[error("interrupted; what was written for it is removed")]
     Interrupted,
     #[error("can not write the output: {0}")]
@@ -159,7 +165,9 @@ impl Error {
             },
             Error::Unwritable { .. } => "choose another place, or ask for the right to write there".into(),
             Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
-            Error::Interrupted => "run it again when there is time; --quick takes a hundredth of it".into(),
+            Error::Scratch(_) => "name a folder, as in --db sqlite:/var/tmp, or a server that may make schemas".into(),
+            Error::Part(_) => "run it again; if it stays so, look whether the machine has room for its processes".into(),
+            Error::Interrupted => "run it again when there is time".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
         }
     }

@@ -163,7 +163,7 @@ pub fn count(number: usize, one: &str) -> String {
 }
 
 /// `20,117`.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -4,9 +4,10 @@ use tenure_core::entry::Sealed;
 use tenure_databases::Database;
 use tenure_databases::sqlite::Sqlite;
 
-use crate::child::{Program, sqlite_options};
+use crate::child::sqlite_options;
 use crate::kills::file_is_sound;
 use crate::oracle::{Acks, check};
+use crate::program::Program;
 use crate::{on_two_threads, rounds};
 
 async fn log<D: Database>(database: &D) -> Vec<Sealed> {

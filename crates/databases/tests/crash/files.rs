@@ -7,9 +7,10 @@ use tenure_core::draw::Draw;
 use tenure_databases::sqlite::{Sqlite, side};
 use tenure_databases::{Database, Error, batch};
 
-use crate::child::{Program, sqlite_options};
+use crate::child::sqlite_options;
 use crate::kills::file_is_sound;
 use crate::oracle::{Acks, check, items};
+use crate::program::Program;
 use crate::requests::*;
 use crate::{on_two_threads, rounds};
 

@@ -6,8 +6,9 @@ use tenure_databases::sqlite::Sqlite;
 use tenure_databases::{Database, batch};
 use tokio_postgres::Client;
 
-use crate::child::{Program, postgres_options, sqlite_options};
+use crate::child::{postgres_options, sqlite_options};
 use crate::oracle::{Acks, check, items};
+use crate::program::Program;
 use crate::requests::store;
 use crate::voice::Voice;
 use crate::writer::fast_clock;

@@ -7,8 +7,9 @@ use tenure_databases::postgres::Postgres;
 use tenure_databases::sqlite::Sqlite;
 use tenure_databases::{Database, postgres, sqlite};
 
-use crate::child::{Program, postgres_options, sqlite_options};
+use crate::child::{postgres_options, sqlite_options};
 use crate::oracle::{Acks, Ahead, check, nothing_is_stuck};
+use crate::program::Program;
 use crate::{on_two_threads, rounds, schema};
 
 /// Lines after which a child is killed, at most. It goes on while they are read, so the instant is anybody's guess.

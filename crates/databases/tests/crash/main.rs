@@ -13,6 +13,8 @@ mod kills;
 mod migrations;
 mod oracle;
 mod power;
+#[allow(dead_code, reason = "other crates have tests with processes, too")]
+mod program;
 mod rounds;
 mod script;
 mod server;

@@ -8,9 +8,10 @@ use tenure_databases::sqlite::Sqlite;
 use tenure_databases::sqlite::migrate::{self, MIGRATIONS, Migration};
 use tokio_postgres::{Client, NoTls};
 
-use crate::child::{Program, postgres_options, sqlite_options};
+use crate::child::{postgres_options, sqlite_options};
 use crate::files::left_behind;
 use crate::oracle::{Acks, check};
+use crate::program::Program;
 use crate::shim::{Errno, Failing, How, Shim};
 use crate::{on_two_threads, rounds, schema};
 

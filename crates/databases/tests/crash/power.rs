@@ -11,9 +11,10 @@ use tenure_core::draw::Draw;
 use tenure_databases::Database;
 use tenure_databases::sqlite::Sqlite;
 
-use crate::child::{Program, sqlite_options};
+use crate::child::sqlite_options;
 use crate::kills::file_is_sound;
 use crate::oracle::{Acks, check};
+use crate::program::Program;
 use crate::requests::store;
 use crate::shim::{Errno, Failing, How, Shim};
 use crate::{on_two_threads, rounds};

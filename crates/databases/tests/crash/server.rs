@@ -8,9 +8,10 @@ use tenure_core::draw::Draw;
 use tenure_databases::postgres;
 use tenure_databases::postgres::Postgres;
 
-use crate::child::{Program, postgres_options};
+use crate::child::postgres_options;
 use crate::kills::at_the_end;
 use crate::oracle::{Acks, Ahead, check};
+use crate::program::Program;
 use crate::{on_two_threads, rounds};
 
 /// A server of our own, that may be killed. It goes with this.

@@ -41,7 +41,7 @@ pub enum Errno {
 
 impl Shim {
     pub fn build(folder: &Path) -> Shim {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/shim.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../databases/tests/crash/shim.c");
         let library = folder.join("shim.so");
         let built = Command::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-o"])

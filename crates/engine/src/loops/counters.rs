@@ -25,6 +25,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Times that workers of this process looked for work.
+    acquires,
     /// Leases that were given to workers of this process.
     leased,
     /// Executions of this process that committed.
@@ -86,6 +88,10 @@ impl Counters {
     pub(crate) fn inbox(&self, taken: usize, refused: usize) {
         self.inbox_taken.fetch_add(taken as u64, Ordering::Relaxed);
         self.inbox_refused.fetch_add(refused as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_acquire(&self) {
+        self.acquires.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn leases(&self, count: usize) {

@@ -22,6 +22,8 @@ pub(super) struct Lease {
     pub length: Duration,
     /// When the request was sent that its present end counts from.
     pub asked: Instant,
+    /// When its renewal was last asked for, while no answer has come.
+    pub tried: Option<Instant>,
     pub token: CancellationToken,
     pub said: Said,
     /// None before its handler has begun.
@@ -86,14 +88,26 @@ impl Held {
         self.leases().get_mut(&execution).map(work)
     }
 
+    /// Their renewal failed: it may be tried again now.
+    pub fn try_again(&self, executions: &[ExecutionId]) {
+        let mut leases = self.leases();
+        for execution in executions {
+            if let Some(lease) = leases.get_mut(execution) {
+                lease.tried = None;
+            }
+        }
+        drop(leases);
+        self.0.changed.notify_waiters();
+    }
+
     pub fn all(&self) -> Vec<ExecutionId> {
         self.leases().keys().copied().collect()
     }
 
-    /// Those that something is to be done about, and when to look again.
+    /// Those that something is to be done about, and when to look again. A renewal that is told here counts as asked for.
     pub fn look(&self, now: Instant) -> Look {
         let mut look = Look::default();
-        for (execution, lease) in self.leases().iter() {
+        for (execution, lease) in self.leases().iter_mut() {
             let stopped = lease.stop_by.is_some_and(|stop_by| stop_by <= now);
             let next = if lease.deadline() <= now {
                 look.lost.push(*execution);
@@ -102,9 +116,13 @@ impl Held {
                 look.stopped.push(*execution);
                 continue;
             } else if lease.renew_at() <= now {
-                look.renew.push((*execution, lease.store.clone()));
                 // An answer that does not come is asked for again soon.
-                lease.deadline().min(now + lease.length / 6)
+                let again = lease.length / 6;
+                if lease.tried.is_none_or(|tried| tried + again <= now) {
+                    lease.tried = Some(now);
+                    look.renew.push((*execution, lease.store.clone()));
+                }
+                lease.deadline().min(lease.tried.unwrap_or(now) + again)
             } else {
                 lease.renew_at()
             };

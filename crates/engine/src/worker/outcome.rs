@@ -107,6 +107,10 @@ impl Failure {
         Failure { reason: reason.into(), how: How::Permanent }
     }
 
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
     /// Not yet: given back for a while. It costs no attempt.
     pub fn snooze(delay: Duration, reason: impl Into<String>) -> Failure {
         Failure { reason: reason.into(), how: How::Snooze(delay) }

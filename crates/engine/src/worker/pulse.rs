@@ -9,6 +9,7 @@ use tenure_core::answer::Answer;
 use tenure_core::id::ExecutionId;
 use tenure_core::request::{Command, Renew, Request};
 use tenure_core::word::Store;
+use tokio::task::JoinSet;
 
 use super::held::Held;
 use super::runner::Asker;
@@ -21,6 +22,8 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// Runs as long as its worker. `ended` gets what was taken from its handler and must be given back.
 pub(super) async fn run(held: Held, asker: Asker, lease: Option<Duration>, ended: impl Fn(ExecutionId)) {
+    // Nobody waits for an answer here: a database that is silent must not keep the leases' own ends from being seen.
+    let mut renewals = JoinSet::new();
     loop {
         let mut changed = std::pin::pin!(held.changed().notified());
         changed.as_mut().enable();
@@ -32,10 +35,9 @@ pub(super) async fn run(held: Held, asker: Asker, lease: Option<Duration>, ended
             ended(execution);
         }
         if !look.renew.is_empty() {
-            renew(&held, &asker, lease, look.renew).await;
-            pause(SOON).await;
-            continue;
+            renewals.spawn(renew(held.clone(), asker.clone(), lease, look.renew));
         }
+        while renewals.try_join_next().is_some() {}
         match look.next {
             Some(next) => {
                 let _ = tokio::time::timeout(next.saturating_duration_since(now()), changed).await;
@@ -45,7 +47,7 @@ pub(super) async fn run(held: Held, asker: Asker, lease: Option<Duration>, ended
     }
 }
 
-async fn renew(held: &Held, asker: &Asker, lease: Option<Duration>, leases: Vec<(ExecutionId, Store)>) {
+async fn renew(held: Held, asker: Asker, lease: Option<Duration>, leases: Vec<(ExecutionId, Store)>) {
     let request = |(execution, store): &(ExecutionId, Store)| Request {
         store: store.clone(),
         actor: asker.actor.clone(),
@@ -53,21 +55,33 @@ async fn renew(held: &Held, asker: &Asker, lease: Option<Duration>, leases: Vec<
     };
     let asked = now();
     let replies = asker.gather.ask_all(leases.iter().map(request).collect()).await;
+    let (mut unanswered, mut cancelled) = (Vec::new(), false);
     for ((execution, _), reply) in leases.into_iter().zip(replies) {
         match reply.map(|reply| reply.answer) {
             Ok(Answer::Renewed { cancel_requested, .. }) => {
                 held.with(execution, |lease| {
-                    lease.asked = asked;
+                    // An answer that was overtaken by a later one says nothing new.
+                    lease.asked = lease.asked.max(asked);
+                    lease.tried = None;
                     if cancel_requested && lease.stop_by.is_none() {
                         lease.stop_by = Some(asked + CANCEL_GRACE);
                         lease.token.cancel();
+                        cancelled = true;
                     }
                 });
             }
-            Ok(_) => lose(held, asker, execution),
+            Ok(_) => lose(&held, &asker, execution),
             // The database is away: it is tried again until the lease's own end.
-            Err(_) => {}
+            Err(_) => unanswered.push(execution),
         }
+    }
+    if cancelled {
+        // There is a new moment to look at them.
+        held.changed().notify_waiters();
+    }
+    if !unanswered.is_empty() {
+        pause(SOON).await;
+        held.try_again(&unanswered);
     }
 }
 

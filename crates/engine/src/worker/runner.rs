@@ -154,6 +154,7 @@ impl Runner {
             }
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             let asked = now();
+            self.parts.counters.one_acquire();
             let wait;
             match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
                 Ok((leases, _)) if !leases.is_empty() => {
@@ -221,6 +222,7 @@ impl Runner {
             store: granted.item.store.clone(),
             length: self.lease.unwrap_or(granted.item.table.settings.lease),
             asked,
+            tried: None,
             token: CancellationToken::new(),
             said: Said::default(),
             handler: None,

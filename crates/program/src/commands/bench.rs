@@ -1,25 +1,30 @@
 //! `tenure bench …`: what this machine can do, and how much of it Tenure makes use of.
 //!
-//! Nothing but this command looks at a stopwatch, and no decision depends on what it shows.
+//! No decision depends on what a stopwatch shows.
 
 mod acquire;
 mod create;
 mod drain;
+mod end_to_end;
 mod limits;
 mod measure;
 mod pinned;
-mod progress;
 mod report;
+mod rounds;
 mod store;
 mod target;
 mod work;
 
-use crate::cli::Bench;
+pub use measure::resident_kb;
+pub use work::payload;
+
+use crate::cli::{Bench, BenchOf};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
-pub fn run(command: Bench, output: &mut Output) -> Result<Outcome, Error> {
-    match command {
-        Bench::Store(arguments) => store::run(&arguments, output),
+pub fn run(arguments: &Bench, output: &mut Output) -> Result<Outcome, Error> {
+    match &arguments.of {
+        Some(BenchOf::Store(arguments)) => store::run(arguments, output),
+        None => end_to_end::run(arguments, output),
     }
 }

@@ -1,4 +1,4 @@
-//! `tenure bench store`: what it prints and what it leaves behind. How fast anything is, is nobody's test.
+//! `tenure bench`: what it prints and what it leaves behind. How fast anything is, is nobody's test.
 
 use serde_json::Value;
 
@@ -20,6 +20,13 @@ const MEMBERS: [&str; 12] = [
 ];
 
 fn check(run: &Run, store: &str, names: &[&str]) {
+    for row in rows(run, store, names) {
+        let is_limit = row["limit_name"] == Value::Null;
+        assert_eq!(row["p50_ms"].is_null(), is_limit, "{row}");
+    }
+}
+
+fn rows(run: &Run, store: &str, names: &[&str]) -> Vec<Value> {
     let rows = run.objects();
     let shown: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(shown, names, "{run:?}");
@@ -30,8 +37,8 @@ fn check(run: &Run, store: &str, names: &[&str]) {
         assert!(row["n"].as_u64() > Some(0) && row["rate"].as_f64() > Some(0.0), "{row}");
         let is_limit = row["limit_name"] == Value::Null;
         assert_eq!(row["ratio"].is_null(), is_limit, "what has a limit has a ratio: {row}");
-        assert_eq!(row["p50_ms"].is_null(), is_limit, "{row}");
     }
+    rows
 }
 
 #[test]
@@ -54,6 +61,27 @@ fn what_postgres_does_is_an_object_a_line() {
     let only = ["create_64", "pinned"];
     let run = tenure(["bench", "store", "--quick", "--json", "--db", &server, "--only"].iter().chain(&only));
     check(&run.code(0), "postgres", &["insert_1", "insert_32", "create_64", "pinned"]);
+}
+
+#[test]
+fn what_an_engine_does_on_sqlite_is_an_object_a_line_and_nothing_is_left() {
+    let folder = folder("bench-engine");
+    let url = format!("sqlite:{}", folder.path());
+    let run = tenure(["bench", "--quick", "--json", "--db", &url]).code(0);
+    let names = ["commit_1", "commit_100", "fdatasync", "drain", "drain_1m", "create_8", "latency", "idle"];
+    let rows = rows(&run, "sqlite", &names);
+    let [.., latency, idle] = &rows[..] else { panic!("{run:?}") };
+    assert!(latency["p99_ms"].as_f64() > Some(0.0), "{latency}");
+    assert!(idle["rss_mb"].as_f64() > Some(1.0) && idle["ratio"].as_f64() < Some(1.0), "{idle}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
+}
+
+#[test]
+fn what_two_processes_do_on_postgres_is_an_object_a_line() {
+    let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
+    let run = tenure(["bench", "--quick", "--json", "--db", &server, "--only", "create_and_run", "idle"]);
+    let rows = rows(&run.code(0), "postgres", &["insert_1", "insert_32", "create_and_run", "idle"]);
+    assert_eq!(rows[2]["callers"], 64);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Standard input, broken pipes, colours, JSON as data, and folders made for one test.
 
 mod bench;
+mod chaos;
 mod run;
 
 use serde_json::Value;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::create::{Fill, fill};
 use super::drain;
-use super::measure::{Latencies, Stopwatch};
+use super::measure::Latencies;
 use super::store::Stage;
 use super::work::{Work, created, leased};
 use crate::outcome::Error;
+use crate::time::Stopwatch;
 
 /// What a worker of many hands takes at once.
 pub const LEASES: usize = 10;

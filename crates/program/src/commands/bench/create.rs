@@ -1,13 +1,16 @@
 //! Creating: one caller after another answer, 64 callers at once, and many in a call.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::measure::{Latencies, Stopwatch, rate};
+use super::measure::{Latencies, rate};
+use super::report::Row;
 use super::store::Stage;
 use super::work::{Work, created};
 use crate::outcome::Error;
+use crate::time::Stopwatch;
 
 pub struct Created {
     pub n: usize,
@@ -15,19 +18,32 @@ pub struct Created {
     pub latencies: Latencies,
 }
 
+impl Created {
+    pub fn row(self, callers: usize, batch: usize) -> Row {
+        let Created { n, rate, latencies } = self;
+        Row { callers: Some(callers), batch: Some(batch), n, rate, ..Row::default() }.with(&latencies)
+    }
+}
+
 /// As many callers as there are, each waiting for its answer before it asks again.
-pub async fn each(stage: &Stage, callers: usize, n: usize) -> Result<Created, Error> {
+pub async fn each<F>(
+    callers: usize,
+    n: usize,
+    create: impl Fn(usize) -> F + Clone + Send + 'static,
+) -> Result<Created, Error>
+where
+    F: Future<Output = Result<(), Error>> + Send,
+{
     let mut tasks = JoinSet::new();
     let per_caller = n.div_ceil(callers);
-    let work = Arc::new(Work::new());
     let watch = Stopwatch::start();
     for caller in 0..callers {
-        let (gather, work) = (stage.gather.clone(), work.clone());
+        let create = create.clone();
         tasks.spawn(async move {
             let mut latencies = Latencies::default();
             for turn in 0..per_caller {
                 let watch = Stopwatch::start();
-                created(gather.ask(work.create(caller * per_caller + turn)).await)?;
+                create(caller * per_caller + turn).await?;
                 latencies.add(watch.elapsed());
             }
             Ok::<_, Error>(latencies)

@@ -2,10 +2,11 @@
 
 use tokio::task::JoinSet;
 
-use super::measure::{Latencies, Memory, Stopwatch, rate};
+use super::measure::{Latencies, Memory, rate};
 use super::store::Stage;
 use super::work::{LEASES, Work, committed, leased};
 use crate::outcome::Error;
+use crate::time::Stopwatch;
 
 /// Four, so that while some are answered the leases and the commits of others come together in the next transaction.
 pub const WORKERS: usize = 4;

@@ -1,20 +1,6 @@
-//! The stopwatch, and what is read off it: rates, latencies, memory.
+//! What is read off a stopwatch, and beside it: rates, latencies, memory.
 
-use std::time::{Duration, Instant};
-
-#[derive(Clone, Copy, Debug)]
-pub struct Stopwatch(Instant);
-
-impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "measuring time is what a bench is for")]
-    pub fn start() -> Stopwatch {
-        Stopwatch(Instant::now())
-    }
-
-    pub fn elapsed(self) -> Duration {
-        self.0.elapsed()
-    }
-}
+use std::time::Duration;
 
 /// So many a second.
 pub fn rate(count: usize, took: Duration) -> f64 {
@@ -77,7 +63,7 @@ impl Memory {
 }
 
 /// None where there is no such file.
-fn resident_kb() -> Option<u64> {
+pub fn resident_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()

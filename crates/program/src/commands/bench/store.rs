@@ -1,16 +1,23 @@
 //! `tenure bench store`: the measurements one after the other, with the limits in between.
 
-use tenure_databases::gather::Gather;
+use std::sync::Arc;
+
+use tenure_core::lifecycle::shipped;
+use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::memory::Memory;
+use tenure_databases::outside::{chance, now};
+use tenure_databases::postgres::{self, Postgres};
+use tenure_databases::sqlite::{self, Sqlite};
+use tenure_databases::url::Url;
 
 use super::acquire::{Compared, Queues};
-use super::create::{self, Created, Fill, fill};
+use super::create::{self, Fill, fill};
 use super::drain::{self, Drained, WORKERS};
-use super::limits::Limits;
 use super::measure::{Latencies, rate};
-use super::progress::Progress;
-use super::report::{self, Row};
-use super::target::Target;
-use super::work::LEASES;
+use super::report::{Goal, Row};
+use super::rounds::{self, Rounds};
+use super::target::{Against, Target};
+use super::work::{LEASES, Work, created};
 use super::{acquire, pinned};
 use crate::cli::{BenchStore, Measurement};
 use crate::outcome::{Error, Outcome};
@@ -20,6 +27,29 @@ use crate::output::Output;
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub gather: Gather,
+}
+
+impl Stage {
+    async fn open(url: &str) -> Result<Stage, Error> {
+        let tables = shipped::tables();
+        let gather = match url.parse()? {
+            Url::Memory => Gather::start(
+                Arc::new(Memory::new(tables, Arc::new(now))),
+                Options::new(Writers::TASKS, chance()),
+            ),
+            Url::Sqlite(path) => {
+                let options = sqlite::Options { tables, ..sqlite::Options::default() };
+                let database = Sqlite::open(&path, options)?;
+                Gather::start(Arc::new(database), Options::new(Writers::Thread, chance()))
+            }
+            Url::Postgres(url) => {
+                let options = postgres::Options { tables, clock: None };
+                let database = Postgres::connect(&url, options).await?;
+                Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()))
+            }
+        };
+        Ok(Stage { gather })
+    }
 }
 
 /// How much of each; a hundredth of it with `--quick`.
@@ -57,89 +87,97 @@ const BULK_CALLERS: usize = 2;
 const SHALLOW: usize = 1_000;
 
 pub fn run(arguments: &BenchStore, output: &mut Output) -> Result<Outcome, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let rows = runtime.block_on(async {
-        let mut bench = Bench {
-            target: Target::open(&arguments.db)?,
-            sizes: Sizes::new(arguments.quick),
-            progress: Progress::new(),
-        };
-        let measured = tokio::select! {
-            measured = bench.measure(&arguments.only) => measured,
-            _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
-        };
-        let removed = bench.target.remove().await;
-        let rows = measured?;
-        removed.map(|()| rows)
-    })?;
-    report::show(rows, arguments.form.json, output)?;
-    Ok(Outcome::Done)
+    let target = Target::open(&arguments.on.db)?;
+    // A snapshot that is kept open harms a database that has several versions of a row, and those of SQLite are in a
+    // file of their own.
+    let has = |which: &Measurement| *which != Measurement::Pinned || target.is_postgres();
+    let wanted = rounds::wanted(&Measurement::ALL, &arguments.only, has);
+    rounds::run(&Sizes::new(arguments.on.quick), target, wanted, arguments.on.form, output)
 }
 
-struct Bench {
-    target: Target,
-    sizes: Sizes,
-    progress: Progress,
-}
+impl Rounds for Sizes {
+    type One = Measurement;
 
-impl Bench {
-    async fn measure(&mut self, only: &[Measurement]) -> Result<Vec<Row>, Error> {
-        let is_wanted = |which: &Measurement| only.is_empty() || only.contains(which);
-        let wanted = Measurement::ALL.into_iter().filter(is_wanted);
-        let wanted: Vec<Measurement> = wanted.filter(|which| self.target.has(*which)).collect();
-        let (mut limits, mut rows) = (Limits::default(), Vec::new());
-        for which in wanted {
-            self.progress.say("limits of the machine…");
-            limits.add(self.target.sample(self.sizes.limits).await?);
-            self.progress.say(&format!("{}…", which.as_str()));
-            let row = self.one(which).await?;
-            let limit_name = row.limit_name.clone().or(self.target.limit_of(which).map(str::to_string));
-            let (name, store) = (which.as_str().to_string(), self.target.store());
-            rows.push(Row { name, store, limit_name, ..row });
-        }
-        limits.add(self.target.sample(self.sizes.limits).await?);
-        for row in rows.iter_mut().filter(|row| row.limit.is_none()) {
-            row.limit = row.limit_name.as_deref().and_then(|name| limits.rate(name));
-            row.ratio = row.limit.map(|limit| row.rate / limit);
-        }
-        let mut all = limits.rows(self.target.store());
-        all.extend(rows);
-        Ok(all)
+    fn name(which: Measurement) -> &'static str {
+        which.as_str()
     }
 
-    async fn one(&mut self, which: Measurement) -> Result<Row, Error> {
+    fn against(which: Measurement) -> Against {
         match which {
-            Measurement::CreateOne => self.create(1, self.sizes.create_one).await,
-            Measurement::Create64 => self.create(64, self.sizes.create_64).await,
+            Measurement::CreateOne => Against::One,
+            Measurement::Create64 | Measurement::CreateBulk | Measurement::Drain => Against::Many,
+            Measurement::AcquireDeep | Measurement::DrainMillion | Measurement::Pinned => Against::Itself,
+        }
+    }
+
+    /// Set from a prototype of the physical design, less what load, hashing and single steps cost (decision 5).
+    fn goal(which: Measurement, store: &str) -> Option<Goal> {
+        Some(match (which, store) {
+            (Measurement::CreateOne, "sqlite") => Goal::AtLeast(0.5),
+            (Measurement::Create64, "sqlite") => Goal::AtLeast(0.15),
+            (Measurement::CreateBulk, "sqlite") => Goal::AtLeast(0.2),
+            (Measurement::Drain, "sqlite") => Goal::AtLeast(0.15),
+            (Measurement::CreateOne, _) => Goal::AtLeast(0.2),
+            (Measurement::Create64, _) => Goal::AtLeast(0.7),
+            (Measurement::CreateBulk, _) => Goal::AtLeast(2.0),
+            (Measurement::Drain, _) => Goal::AtLeast(1.5),
+            // A thousand times the depth: a few more levels of an index, no more.
+            (Measurement::AcquireDeep, _) => Goal::AtMost(2.0),
+            // Ten times the work in little more than ten times the time.
+            (Measurement::DrainMillion, _) => Goal::AtMost(12.0),
+            (Measurement::Pinned, _) => Goal::AtLeast(0.7),
+        })
+    }
+
+    fn limit_size(&self) -> usize {
+        self.limits
+    }
+
+    async fn one(&self, which: Measurement, target: &mut Target) -> Result<Row, Error> {
+        match which {
+            Measurement::CreateOne => self.create(target, 1, self.create_one).await,
+            Measurement::Create64 => self.create(target, 64, self.create_64).await,
             Measurement::CreateBulk => {
-                let stage = self.target.fresh().await?;
-                let created = create::bulk(&stage, BULK_CALLERS, BULK, self.sizes.create_bulk).await?;
-                Ok(of_created(created, BULK_CALLERS, BULK))
+                let stage = self.stage(target).await?;
+                let created = create::bulk(&stage, BULK_CALLERS, BULK, self.create_bulk).await?;
+                Ok(created.row(BULK_CALLERS, BULK))
             }
             Measurement::Drain => {
-                let drained = self.drain(self.sizes.drain).await?;
+                let drained = self.drain(target, self.drain).await?;
                 Ok(of_drained(&drained))
             }
-            Measurement::AcquireDeep => self.acquire_deep().await,
-            Measurement::DrainMillion => self.drain_million().await,
-            Measurement::Pinned => self.pinned().await,
+            Measurement::AcquireDeep => self.acquire_deep(target).await,
+            Measurement::DrainMillion => self.drain_million(target).await,
+            Measurement::Pinned => self.pinned(target).await,
         }
     }
+}
 
-    async fn create(&mut self, callers: usize, n: usize) -> Result<Row, Error> {
-        let stage = self.target.fresh().await?;
-        Ok(of_created(create::each(&stage, callers, n).await?, callers, 1))
+impl Sizes {
+    async fn stage(&self, target: &mut Target) -> Result<Stage, Error> {
+        Stage::open(&target.fresh().await?).await
     }
 
-    async fn drain(&mut self, n: usize) -> Result<Drained, Error> {
-        let stage = self.target.fresh().await?;
+    async fn create(&self, target: &mut Target, callers: usize, n: usize) -> Result<Row, Error> {
+        let stage = self.stage(target).await?;
+        let work = Arc::new(Work::new());
+        let create = move |number| {
+            let (gather, work) = (stage.gather.clone(), work.clone());
+            async move { created(gather.ask(work.create(number)).await) }
+        };
+        Ok(create::each(callers, n, create).await?.row(callers, 1))
+    }
+
+    async fn drain(&self, target: &mut Target, n: usize) -> Result<Drained, Error> {
+        let stage = self.stage(target).await?;
         fill(&stage, Fill::Ready, n).await?;
         drain::all(&stage, n).await
     }
 
-    async fn acquire_deep(&mut self) -> Result<Row, Error> {
-        let (each, turns) = (self.sizes.million, self.sizes.acquire_turns);
-        let queues = Queues { shallow: self.target.fresh().await?, deep: self.target.beside().await? };
+    async fn acquire_deep(&self, target: &mut Target) -> Result<Row, Error> {
+        let (each, turns) = (self.million, self.acquire_turns);
+        let shallow = self.stage(target).await?;
+        let queues = Queues { shallow, deep: Stage::open(&target.beside()).await? };
         queues.fill(SHALLOW, each).await?;
         let Compared { shallow, deep } = queues.compare(turns).await?;
         let row = Row {
@@ -155,25 +193,19 @@ impl Bench {
         Ok(row.with(&deep))
     }
 
-    async fn drain_million(&mut self) -> Result<Row, Error> {
-        let tenth = self.drain(self.sizes.drain).await?;
-        let whole = self.drain(self.sizes.million).await?;
-        let times = whole.n as f64 / tenth.n as f64;
-        Ok(Row {
-            limit_name: Some(format!("drain of {}", tenth.n)),
-            limit: Some(tenth.rate),
-            ratio: Some(times * tenth.rate / whole.rate),
-            ..of_drained(&whole)
-        })
+    async fn drain_million(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenth = self.drain(target, self.drain).await?;
+        let whole = self.drain(target, self.million).await?;
+        Ok(of_drained(&whole).beside(&of_drained(&tenth)))
     }
 
-    async fn pinned(&mut self) -> Result<Row, Error> {
-        let n = self.sizes.pinned;
-        let stage = self.target.fresh().await?;
-        let pin = self.target.pin().await?;
+    async fn pinned(&self, target: &mut Target) -> Result<Row, Error> {
+        let n = self.pinned;
+        let stage = self.stage(target).await?;
+        let pin = target.pin().await?;
         let held = pinned::drained(&stage, Some(pin), n).await?;
         drop(stage);
-        let stage = self.target.fresh().await?;
+        let stage = self.stage(target).await?;
         let free = pinned::drained(&stage, None, n).await?;
         Ok(Row {
             limit_name: Some("not pinned".to_string()),
@@ -182,11 +214,6 @@ impl Bench {
             ..of_drained(&held)
         })
     }
-}
-
-fn of_created(created: Created, callers: usize, batch: usize) -> Row {
-    let Created { n, rate, latencies } = created;
-    Row { callers: Some(callers), batch: Some(batch), n, rate, ..Row::default() }.with(&latencies)
 }
 
 fn of_drained(drained: &Drained) -> Row {

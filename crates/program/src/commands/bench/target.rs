@@ -1,100 +1,114 @@
 //! Where a bench writes: scratch databases of its own, one after the other, and nothing of them is left.
 
-mod postgres;
-mod sqlite;
+use tokio_postgres::Client;
 
 use super::limits::{self, Sample};
-use super::store::Stage;
-use crate::cli::Measurement;
 use crate::outcome::Error;
-use postgres::Server;
-use sqlite::Folder;
+use crate::scratch::{Scratch, Server, failed};
 
-pub use postgres::Pin;
+/// As many clients as a busy service has; the server's own bench is quickest about there.
+const CLIENTS: usize = 32;
 
 #[derive(Debug)]
-pub enum Target {
-    Sqlite(Folder),
-    Postgres(Box<Server>),
+pub struct Target(Scratch);
+
+/// What a measurement is held against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Against {
+    /// One durable write after another.
+    One,
+    /// As many durable writes as the machine can do.
+    Many,
+    /// The measurement knows better.
+    Itself,
 }
 
 impl Target {
     pub fn open(url: &str) -> Result<Target, Error> {
-        match url.split_once(':') {
-            Some(("sqlite", folder)) => Ok(Target::Sqlite(Folder::new(folder)?)),
-            Some(("postgres" | "postgresql", _)) => Ok(Target::Postgres(Box::new(Server::new(url)))),
-            // The rest is not repeated: it may hold a password.
-            Some((sort, _)) => Err(Error::Bench(format!("`{sort}:` is neither sqlite: nor postgres://"))),
-            None => Err(Error::NoDatabase { url: url.to_string() }),
+        let scratch = Scratch::open(url, "bench")?;
+        // In memory nothing is durable, and nothing would be measured.
+        if let Scratch::Sqlite(folder) = &scratch
+            && let Some(sort) = folder.in_memory()
+        {
+            let folder = folder.path().parent().unwrap_or(folder.path()).display().to_string();
+            return Err(Error::Bench(format!("{folder} is in memory ({sort}), where nothing is durable")));
         }
+        Ok(Target(scratch))
     }
 
     pub fn store(&self) -> &'static str {
-        match self {
-            Target::Sqlite(_) => "sqlite",
-            Target::Postgres(_) => "postgres",
-        }
+        self.0.store()
     }
 
-    /// An empty database. Those before it are removed.
-    pub async fn fresh(&mut self) -> Result<Stage, Error> {
-        match self {
-            Target::Sqlite(folder) => folder.clear()?,
-            Target::Postgres(server) => server.clear().await?,
-        }
-        self.beside().await
+    pub fn is_postgres(&self) -> bool {
+        matches!(self.0, Scratch::Postgres(_))
+    }
+
+    /// The URL of an empty database. Those before it are removed.
+    pub async fn fresh(&mut self) -> Result<String, Error> {
+        self.0.clear().await?;
+        Ok(self.beside())
     }
 
     /// Another empty database beside those that there are.
-    pub async fn beside(&mut self) -> Result<Stage, Error> {
-        match self {
-            Target::Sqlite(folder) => folder.make(),
-            Target::Postgres(server) => server.make().await,
-        }
+    pub fn beside(&mut self) -> String {
+        self.0.place()
     }
 
     /// Samples the limits once.
     pub async fn sample(&mut self, n: usize) -> Result<Vec<Sample>, Error> {
-        match self {
-            Target::Sqlite(folder) => limits::sqlite::sample(folder.path(), n),
-            Target::Postgres(server) => server.sample(n).await,
+        match &mut self.0 {
+            Scratch::Sqlite(folder) => limits::sqlite::sample(folder.path(), n),
+            Scratch::Postgres(server) => sample(server, n).await,
         }
     }
 
-    /// What a measurement is held against, unless it is held against itself.
-    pub fn limit_of(&self, measurement: Measurement) -> Option<&'static str> {
-        let (one, many) = match self {
-            Target::Sqlite(_) => (limits::sqlite::COMMIT_1, limits::sqlite::COMMIT_100),
-            Target::Postgres(_) => (limits::postgres::INSERT_1, limits::postgres::INSERT_32),
+    /// The name of the limit.
+    pub fn limit(&self, against: Against) -> Option<&'static str> {
+        let (one, many) = match self.0 {
+            Scratch::Sqlite(_) => (limits::sqlite::COMMIT_1, limits::sqlite::COMMIT_100),
+            Scratch::Postgres(_) => (limits::postgres::INSERT_1, limits::postgres::INSERT_32),
         };
-        match measurement {
-            Measurement::CreateOne => Some(one),
-            Measurement::Create64 | Measurement::CreateBulk | Measurement::Drain => Some(many),
-            Measurement::AcquireDeep | Measurement::DrainMillion | Measurement::Pinned => None,
-        }
-    }
-
-    /// Whether there is something to measure: a snapshot that is kept open harms a database that has several versions
-    /// of a row, and those of SQLite are in a file of their own.
-    pub fn has(&self, measurement: Measurement) -> bool {
-        match self {
-            Target::Sqlite(_) => measurement != Measurement::Pinned,
-            Target::Postgres(_) => true,
+        match against {
+            Against::One => Some(one),
+            Against::Many => Some(many),
+            Against::Itself => None,
         }
     }
 
     /// A snapshot that is kept open.
     pub async fn pin(&mut self) -> Result<Pin, Error> {
-        match self {
-            Target::Sqlite(_) => Err(Error::Bench("SQLite has no snapshot that harms".to_string())),
-            Target::Postgres(server) => server.pin().await,
-        }
+        let Scratch::Postgres(server) = &mut self.0 else {
+            return Err(Error::Bench("SQLite has no snapshot that harms".to_string()));
+        };
+        let client = server.connect().await?;
+        let snapshot = "begin isolation level repeatable read; select count(*) from pg_class";
+        client.batch_execute(snapshot).await.map_err(failed)?;
+        Ok(Pin(client))
     }
 
     pub async fn remove(self) -> Result<(), Error> {
-        match self {
-            Target::Sqlite(folder) => folder.remove(),
-            Target::Postgres(server) => server.remove().await,
-        }
+        self.0.remove().await
     }
+}
+
+/// An old snapshot, kept open.
+#[derive(Debug)]
+pub struct Pin(Client);
+
+impl Pin {
+    pub async fn release(self) -> Result<(), Error> {
+        self.0.batch_execute("rollback").await.map_err(failed)
+    }
+}
+
+async fn sample(server: &mut Server, n: usize) -> Result<Vec<Sample>, Error> {
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(server.connect().await?);
+    }
+    let schema = server.schema("bare");
+    let samples = limits::postgres::sample(clients, &schema, n).await;
+    server.drop_schema(&schema).await?;
+    samples
 }

@@ -4,19 +4,14 @@ use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
 use super::Sample;
-use crate::commands::bench::measure::{Stopwatch, rate};
+use crate::commands::bench::measure::rate;
 use crate::commands::bench::work::payload;
 use crate::outcome::Error;
+use crate::scratch::failed;
+use crate::time::Stopwatch;
 
 pub const INSERT_1: &str = "insert_1";
 pub const INSERT_32: &str = "insert_32";
-
-pub fn failed(error: tokio_postgres::Error) -> Error {
-    match error.as_db_error() {
-        Some(error) => Error::Bench(error.to_string()),
-        None => Error::Bench(error.to_string()),
-    }
-}
 
 /// Samples every limit once, in a table that the schema has for it. `clients` are connected already.
 pub async fn sample(clients: Vec<Client>, schema: &str, n: usize) -> Result<Vec<Sample>, Error> {

@@ -7,9 +7,10 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::Sample;
-use crate::commands::bench::measure::{Stopwatch, rate};
+use crate::commands::bench::measure::rate;
 use crate::commands::bench::work::payload;
 use crate::outcome::Error;
+use crate::time::Stopwatch;
 
 pub const COMMIT_1: &str = "commit_1";
 pub const COMMIT_100: &str = "commit_100";

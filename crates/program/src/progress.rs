@@ -1,4 +1,4 @@
-//! What is being measured right now, on standard error: one line that changes on a terminal, else a line each.
+//! What is being done right now, on standard error: one line that changes on a terminal, else a line each.
 
 use std::io::{self, Write};
 
@@ -12,6 +12,13 @@ impl Progress {
     pub fn new() -> Progress {
         let size = terminal_size::terminal_size_of(io::stderr());
         Progress { columns: size.map(|(width, _)| usize::from(width.0)) }
+    }
+
+    /// For what goes on for long: every second on a terminal, else every tenth.
+    pub fn now_and_then(&self, line: &str, second: u64) {
+        if self.columns.is_some() || second.is_multiple_of(10) {
+            self.say(line);
+        }
     }
 
     pub fn say(&self, line: &str) {

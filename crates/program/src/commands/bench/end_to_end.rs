@@ -1,0 +1,203 @@
+//! `tenure bench`: jobs through the engine as a program embeds it, with a handler that does nothing.
+
+mod processes;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure::{Done, Job, New, Tenure};
+
+use super::create;
+use super::measure::{Latencies, Memory, rate};
+use super::report::{Goal, Row};
+use super::rounds::{self, Rounds};
+use super::target::{Against, Target};
+use super::work::payload;
+use crate::cli::{Bench as Arguments, EndToEnd};
+use crate::outcome::{Error, Outcome};
+use crate::output::Output;
+use crate::time::{Stopwatch, pause};
+
+/// How much of each; a hundredth of it with `--quick`.
+struct Sizes {
+    limits: usize,
+    drain: usize,
+    million: usize,
+    create_8: usize,
+    create_and_run: usize,
+    latency: usize,
+    idle_settle: Duration,
+    idle_span: Duration,
+}
+
+impl Sizes {
+    fn new(quick: bool) -> Sizes {
+        let of = |whole: usize| if quick { whole / 100 } else { whole };
+        // Less than half a second of doing nothing shows nothing.
+        let idle = if quick { Duration::from_millis(100) } else { Duration::from_secs(1) };
+        Sizes {
+            limits: of(2_000),
+            drain: of(100_000),
+            million: of(1_000_000),
+            create_8: of(24_000),
+            create_and_run: of(64_000),
+            latency: of(1_000),
+            idle_settle: idle * 2,
+            idle_span: idle * 5,
+        }
+    }
+}
+
+/// Jobs in a call that fills a database.
+const FILL: usize = 1_000;
+/// Often enough for a drain of seconds.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// An engine that is idle most of the time.
+const LATENCY_RATE: u32 = 50;
+
+pub fn run(arguments: &Arguments, output: &mut Output) -> Result<Outcome, Error> {
+    let target = Target::open(&arguments.on.db)?;
+    // With SQLite the two would only take turns at one file.
+    let has = |which: &EndToEnd| *which != EndToEnd::CreateAndRun || target.is_postgres();
+    let wanted = rounds::wanted(&EndToEnd::ALL, &arguments.only, has);
+    rounds::run(&Sizes::new(arguments.on.quick), target, wanted, arguments.on.form, output)
+}
+
+impl Rounds for Sizes {
+    type One = EndToEnd;
+
+    fn name(which: EndToEnd) -> &'static str {
+        which.as_str()
+    }
+
+    fn against(which: EndToEnd) -> Against {
+        match which {
+            EndToEnd::Drain | EndToEnd::Create8 | EndToEnd::CreateAndRun => Against::Many,
+            EndToEnd::Latency => Against::One,
+            EndToEnd::DrainMillion | EndToEnd::Idle => Against::Itself,
+        }
+    }
+
+    fn goal(which: EndToEnd, store: &str) -> Option<Goal> {
+        Some(match (which, store) {
+            // As for the database alone: the engine on top should cost little.
+            (EndToEnd::Drain, "sqlite") => Goal::AtLeast(0.15),
+            (EndToEnd::Drain, _) => Goal::AtLeast(1.5),
+            (EndToEnd::DrainMillion, _) => Goal::AtMost(12.0),
+            // Eight callers share a sync, where the limit has a hundred rows in one.
+            (EndToEnd::Create8, "sqlite") => Goal::AtLeast(0.05),
+            (EndToEnd::Create8, _) => Goal::AtLeast(0.3),
+            (EndToEnd::CreateAndRun, _) => Goal::AtLeast(0.5),
+            // Two durable writes, the job and its lease, and as much again for the way between them.
+            (EndToEnd::Latency, _) => Goal::AtMost(4.0),
+            // K-52.
+            (EndToEnd::Idle, _) => Goal::AtMost(0.01),
+        })
+    }
+
+    fn limit_size(&self) -> usize {
+        self.limits
+    }
+
+    async fn one(&self, which: EndToEnd, target: &mut Target) -> Result<Row, Error> {
+        match which {
+            EndToEnd::Drain => self.drain(target, self.drain).await,
+            EndToEnd::DrainMillion => self.drain_million(target).await,
+            EndToEnd::Create8 => self.create(target, 8).await,
+            EndToEnd::CreateAndRun => {
+                let url = target.fresh().await?;
+                processes::create_and_run(&url, self.create_and_run).await
+            }
+            EndToEnd::Latency => self.latency(target).await,
+            EndToEnd::Idle => {
+                let url = target.fresh().await?;
+                processes::idle(&url, self.idle_settle, self.idle_span).await
+            }
+        }
+    }
+}
+
+impl Sizes {
+    async fn drain(&self, target: &mut Target, n: usize) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
+        for first in (0..n).step_by(FILL) {
+            let jobs = (first..n.min(first + FILL)).map(|number| New::job(&payload(number)));
+            for created in tenure.create_all(jobs).await {
+                created.map_err(failed)?;
+            }
+        }
+        let mut memory = Memory::default();
+        let watch = Stopwatch::start();
+        let worker = tenure.worker("bench").handle("job", async |_: Job| Ok(Done::default()));
+        let worker = worker.start().map_err(failed)?;
+        while tenure.counters().committed() < n as u64 {
+            pause(LOOK_EVERY).await;
+            memory.look();
+        }
+        let took = watch.elapsed();
+        worker.drain().await;
+        match tenure.counters().leased() {
+            leased if leased == n as u64 => {}
+            leased => return Err(Error::Bench(format!("{n} jobs took {leased} leases"))),
+        }
+        Ok(Row { callers: Some(1), n, rate: rate(n, took), rss_mb: memory.mb(), ..Row::default() })
+    }
+
+    async fn drain_million(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenth = self.drain(target, self.drain).await?;
+        let whole = self.drain(target, self.million).await?;
+        Ok(whole.beside(&tenth))
+    }
+
+    async fn create(&self, target: &mut Target, callers: usize) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
+        let create = move |number| {
+            let tenure = tenure.clone();
+            async move { tenure.create(New::job(&payload(number))).await.map(drop).map_err(failed) }
+        };
+        Ok(create::each(callers, self.create_8, create).await?.row(callers, 1))
+    }
+
+    /// From before the create to the first line of the handler.
+    async fn latency(&self, target: &mut Target) -> Result<Row, Error> {
+        let tenure = open(&target.fresh().await?).await?;
+        let asked: Arc<Mutex<HashMap<u64, Stopwatch>>> = Arc::default();
+        let begun: Arc<Mutex<Latencies>> = Arc::default();
+        const HELD: &str = "nobody panics while holding it";
+        let handler = {
+            let (asked, begun) = (asked.clone(), begun.clone());
+            move |job: Job| {
+                let number: Result<u64, _> = job.payload();
+                let watch = number.ok().and_then(|number| asked.lock().expect(HELD).remove(&number));
+                watch.into_iter().for_each(|watch| begun.lock().expect(HELD).add(watch.elapsed()));
+                async { Ok(Done::default()) }
+            }
+        };
+        let worker = tenure.worker("bench").handle("job", handler).start().map_err(failed)?;
+        let mut pace = tokio::time::interval(Duration::from_secs(1) / LATENCY_RATE);
+        let (n, watch) = (self.latency, Stopwatch::start());
+        for number in 0..n as u64 {
+            pace.tick().await;
+            asked.lock().expect(HELD).insert(number, Stopwatch::start());
+            tenure.create(New::job(&number)).await.map_err(failed)?;
+        }
+        while tenure.counters().committed() < n as u64 {
+            pause(LOOK_EVERY).await;
+        }
+        let took = watch.elapsed();
+        worker.drain().await;
+        let latencies = begun.lock().expect(HELD).clone();
+        let (rate, paced_ms) = (rate(n, took), latencies.share_ms(0.5));
+        let row = Row { callers: Some(1), batch: Some(1), n, rate, paced_ms, ..Row::default() };
+        Ok(row.with(&latencies))
+    }
+}
+
+async fn open(url: &str) -> Result<Tenure, Error> {
+    Tenure::open(url).await.map_err(|error| Error::Bench(error.to_string()))
+}
+
+fn failed(error: tenure::Error) -> Error {
+    Error::Bench(error.to_string())
+}
