@@ -12,6 +12,11 @@ const CONNECTIONS: usize = 4;
 const CONNECTIONS_MAX: usize = 64;
 /// A server that does not answer for so long is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server that vanished without a word is noticed after this and three unanswered knocks. Otherwise whoever waits for its answer
+/// would wait for hours.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+const KNOCK_EVERY: Duration = Duration::from_secs(3);
+const KNOCKS: u32 = 3;
 
 /// Plans that do not depend on statistics: every statement of ours goes by an index, and the plan that is right for a
 /// million rows does no harm to ten. Compiling a plan that runs for a millisecond does.
@@ -62,6 +67,12 @@ impl Address {
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(SILENCE_MAX);
+        }
+        if !theirs.iter().any(|part| part.starts_with("keepalives")) {
+            config.keepalives_idle(SILENCE_MAX).keepalives_interval(KNOCK_EVERY).keepalives_retries(KNOCKS);
         }
         if !pooled {
             // What the URL says comes last and wins.
