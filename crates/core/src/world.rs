@@ -2,6 +2,7 @@
 //!
 //! A world holds rows and no opinions. `decide` reads one and answers with [`Change`]s; [`World::apply`] puts them in.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -122,7 +123,7 @@ pub enum Change {
     Name(NameKey, Named),
     Lane(LaneKey, Lane),
     /// What holds a kind back from now on. Not in the log.
-    Control(QueueKey, Control),
+    Control(QueueKey, Box<Control>),
     Record(Record),
     Message(Message),
     /// Payload, output and record bodies of the item are deleted.
@@ -191,11 +192,11 @@ impl World {
             Change::Lane(key, lane) => {
                 self.lanes.insert(key, lane);
             }
-            Change::Control(key, control) if control == Control::default() => {
+            Change::Control(key, control) if *control == Control::default() => {
                 self.controls.remove(&key);
             }
             Change::Control(key, control) => {
-                self.controls.insert(key, control);
+                self.controls.insert(key, *control);
             }
             Change::Record(record) => {
                 let before = self.records.insert(record.id, record);

@@ -10,6 +10,7 @@ mod effects;
 mod explored;
 mod fences;
 mod leases;
+mod limited;
 mod limits;
 mod log;
 mod matrix;
