@@ -2,6 +2,7 @@
 //!
 //! A world holds rows and no opinions. `decide` reads one and answers with [`Change`]s; [`World::apply`] puts them in.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -126,7 +127,7 @@ pub enum Change {
     Unname(NameKey),
     Lane(LaneKey, Lane),
     /// What holds a kind back from now on. Not in the log.
-    Control(QueueKey, Control),
+    Control(QueueKey, Box<Control>),
     Linked {
         to: ItemId,
         from: ItemId,
@@ -212,11 +213,11 @@ impl World {
             Change::Lane(key, lane) => {
                 self.lanes.insert(key, lane);
             }
-            Change::Control(key, control) if control == Control::default() => {
+            Change::Control(key, control) if *control == Control::default() => {
                 self.controls.remove(&key);
             }
             Change::Control(key, control) => {
-                self.controls.insert(key, control);
+                self.controls.insert(key, *control);
             }
             Change::Record(record) => {
                 let before = self.records.insert(record.id, record);

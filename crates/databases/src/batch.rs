@@ -203,7 +203,7 @@ pub(crate) struct Plan {
     waves: Vec<Vec<Change>>,
     last: Last,
     /// Written once, however often they change: what a control was meanwhile nobody asks.
-    controls: BTreeMap<QueueKey, Control>,
+    controls: BTreeMap<QueueKey, Box<Control>>,
     pub(crate) entries: Vec<Sealed>,
     /// The entries, once no more can come.
     pressed: Option<Pressed>,

@@ -3,6 +3,7 @@
 //! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
 //! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -130,7 +131,8 @@ impl<'w> Draft<'w> {
 
     /// A control is written once, however often it changed.
     pub fn into_changes(mut self) -> Vec<Change> {
-        self.changes.extend(self.controls.into_iter().map(|(key, control)| Change::Control(key, control)));
+        let controls = self.controls.into_iter();
+        self.changes.extend(controls.map(|(key, control)| Change::Control(key, Box::new(control))));
         self.changes
     }
 

@@ -11,6 +11,7 @@ mod explored;
 mod failure_modes;
 mod fences;
 mod leases;
+mod limited;
 mod limits;
 mod log;
 mod matrix;

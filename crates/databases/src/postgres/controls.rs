@@ -16,7 +16,7 @@ use super::Postgres;
 use super::load::uuids;
 use super::pool::{Answer, Ask, held};
 use super::tx::PostgresTx;
-use super::value::{ids, int, ints};
+use super::value::{ids, int, ints, owned_texts};
 use crate::Error;
 use crate::row::control;
 
@@ -33,6 +33,9 @@ const PREPARE: &str = "insert into @.controls (queue, value) select unnest($1), 
 /// All of them: an operator may have set the limit below what runs, and what ends in this batch is taken off.
 const ACTIVE: &str = "select u.queue, (select count(*) from @.items i where i.queue = u.queue and i.slot = 3) \
     from unnest($1) as u (queue)";
+const WRITE: &str = "insert into @.controls (queue, value) select unnest($1), unnest($2) \
+    on conflict (queue) do update set value = excluded.value";
+const REMOVE: &str = "delete from @.controls where queue = any($1)";
 const READ: &str = "select value from @.controls where queue = $1";
 const COUNT: &str = "select count(*) from @.items i where i.queue = $1 and i.slot = 3";
 
@@ -234,6 +237,29 @@ impl PostgresTx<'_> {
             world.active.insert(key.clone(), u32::try_from(row.get::<_, i64>(1)).unwrap_or(u32::MAX));
         }
         Ok(())
+    }
+
+    /// Writes them. They are locked: what is not there to be removed was never written.
+    pub(super) fn control_asks<'a>(&self, rows: &[(&QueueKey, &Control)]) -> Result<Vec<Ask<'a>>, Error> {
+        let (mut gone, mut queues, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, control) in rows {
+            let queue = self.known.queue(&key.store, &key.kind);
+            let queue = queue.ok_or_else(|| Error::Statement(format!("{} has no number", key.kind)))?;
+            if **control == Control::default() {
+                gone.push(queue);
+            } else {
+                queues.push(queue);
+                values.push(control::write(control));
+            }
+        }
+        let mut asks = Vec::new();
+        if !gone.is_empty() {
+            asks.push(Ask::count(REMOVE, [ints(gone)]));
+        }
+        if !queues.is_empty() {
+            asks.push(Ask::count(WRITE, [ints(queues), owned_texts(values)]));
+        }
+        Ok(asks)
     }
 
     /// What goes along with the first claim of a kind that is not known to have a row.

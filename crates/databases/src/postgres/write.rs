@@ -22,7 +22,7 @@ use super::value::{
 use crate::Error;
 use crate::row::execution::{self, ExecutionRow};
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
-use crate::row::{control, name, signed, slot_number, status_number};
+use crate::row::{name, signed, slot_number, status_number};
 
 /// A wave of at most so many changes may travel with COMMIT. Of more, the round trip that it saves is nothing.
 const TOGETHER_MAX: usize = 32;
@@ -122,9 +122,6 @@ const NEW_NAMES: &str = "insert into @.names (store, scope, name, value) select 
     on conflict do nothing";
 const NAMES: &str = "update @.names n set value = u.value from unnest($1, $2, $3, $4) as u (store, scope, name, value) \
     where n.store = u.store and n.scope = u.scope and n.name = u.name";
-const CONTROLS: &str = "insert into @.controls (queue, value) select unnest($1), unnest($2) \
-    on conflict (queue) do update set value = excluded.value";
-const NO_CONTROLS: &str = "delete from @.controls where queue = any($1)";
 const RECORDS: &str = "insert into @.records (id, item, fence, label, name, hash, version, at, body) \
     select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing";
 const MESSAGES: &str = "insert into @.outbox (item, version, ordinal, label, body) \
@@ -216,7 +213,8 @@ impl PostgresTx<'_> {
         let mut asks: Vec<Ask<'_>> = Vec::new();
         let mut counts: Vec<Counts> = Vec::new();
         name_asks(&wave, &mut asks, &mut counts);
-        self.control_asks(&wave, &mut asks, &mut counts)?;
+        asks.extend(self.control_asks(&wave.controls)?);
+        counts.resize(asks.len(), Counts::Beside);
         let (mut written, mut extra) = (0, 0);
         if !wave.touched.is_empty() {
             let planned = self.lane_asks(&wave.touched, &mut asks)?;
@@ -259,33 +257,6 @@ impl PostgresTx<'_> {
         // They were locked, and what is not there any more was taken away.
         written += wave.controls.len();
         Ok(written.saturating_sub(extra))
-    }
-
-    fn control_asks<'a>(
-        &self,
-        wave: &'a Wave<'a>,
-        asks: &mut Vec<Ask<'a>>,
-        counts: &mut Vec<Counts>,
-    ) -> Result<(), Error> {
-        let (mut gone, mut queues, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for (key, control) in &wave.controls {
-            let queue = self.known.queue(&key.store, &key.kind);
-            let queue = queue.ok_or_else(|| Error::Statement(format!("{} has no number", key.kind)))?;
-            if **control == Control::default() {
-                gone.push(queue);
-            } else {
-                queues.push(queue);
-                values.push(control::write(control));
-            }
-        }
-        if !gone.is_empty() {
-            asks.push(Ask::count(NO_CONTROLS, [ints(gone)]));
-        }
-        if !queues.is_empty() {
-            asks.push(Ask::count(CONTROLS, [ints(queues), owned_texts(values)]));
-        }
-        counts.resize(asks.len(), Counts::Beside);
-        Ok(())
     }
 
     pub(super) fn sort<'a>(&self, changes: &'a [Change]) -> Wave<'a> {

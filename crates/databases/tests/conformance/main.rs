@@ -11,6 +11,8 @@ mod fencing;
 mod files;
 mod harness;
 mod leasing;
+#[path = "../../../core/tests/kernel/limited.rs"]
+mod limited;
 mod limiting;
 mod logging;
 mod lying;

@@ -11,38 +11,11 @@ use tenure_databases::{Database, Overdue};
 use tokio::task::JoinSet;
 
 use crate::kit::*;
+use crate::limited::limited;
 use crate::schema;
 
-const TASK: &str = "# task
-
-## States
-
-| State  | Phase     | Meaning |
-|--------|-----------|---------|
-| WAITS  | ready     | waits   |
-| RUNS   | active    | runs    |
-| DONE   | succeeded | done    |
-
-## Transitions
-
-| From  | Event   | To    | Actor  | Guard | Effect |
-|-------|---------|-------|--------|-------|--------|
-| —     | create  | WAITS | api    |       |        |
-| WAITS | lease   | RUNS  | worker |       |        |
-| RUNS  | commit  | DONE  | worker |       |        |
-| RUNS  | fail    | WAITS | worker |       |        |
-| RUNS  | expire  | WAITS | system |       |        |
-| RUNS  | release | WAITS | worker |       |        |
-
-## Settings
-
-| Setting     | Value        |
-|-------------|--------------|
-| concurrency | 3, 2 per key |
-| attempts    | unlimited    |
-| lease       | 1 s          |
-| backoff     | 0 s          |
-";
+const SETTINGS: [(&str, &str); 4] =
+    [("concurrency", "3, 2 per key"), ("attempts", "unlimited"), ("lease", "1 s"), ("backoff", "0 s")];
 
 /// The most that run of the kind, and of one key, and how many are not done.
 async fn seen(kit: &Kit) -> (i64, i64, i64) {
@@ -106,7 +79,7 @@ async fn sweeper(kit: Arc<Kit>, working: Arc<AtomicBool>) {
 #[test]
 fn several_processes_never_exceed_a_limit_and_no_slot_leaks() {
     with(async |kit| {
-        kit.database.add_table(TASK).await.unwrap();
+        kit.database.add_table(&limited("task", &SETTINGS)).await.unwrap();
         let creates: Vec<_> = (0..60)
             .map(|number| {
                 let key = Some(format!("k{}", number % 5).parse().unwrap());

@@ -2,6 +2,8 @@
 
 mod faults;
 mod kit;
+#[path = "../../../core/tests/kernel/limited.rs"]
+mod limited;
 mod limits;
 mod migrations;
 mod plans;

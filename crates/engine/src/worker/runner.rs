@@ -155,8 +155,7 @@ impl Runner {
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             let asked = now();
             self.parts.counters.one_acquire();
-            let wait;
-            match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
+            let wait = match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
                 Ok((leases, _)) if !leases.is_empty() => {
                     self.parts.counters.leases(leases.len());
                     self.hand_out(asker, held, ended, &slots, leases, asked);
@@ -165,7 +164,7 @@ impl Runner {
                 }
                 Ok((_, held_back)) => {
                     turn += 1;
-                    wait = held_back.map_or(poll, |held| self.held_back(&held, poll));
+                    held_back.map_or(poll, |held| self.held_back(&held, poll))
                 }
                 Err(why) => {
                     self.parts.counters.failed_acquire(&why);
@@ -175,7 +174,7 @@ impl Runner {
                     }
                     continue;
                 }
-            }
+            };
             let rung = any(&mut bells);
             tokio::select! {
                 () = self.stop.cancelled() => {}
