@@ -15,12 +15,13 @@
 //! | `tx` | how a transaction begins and ends |
 //! | `load`, `claim`, `write`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
-//! | `read`, `log` | reading outside a transaction; the log's order |
+//! | `read`, `log`, `follow` | reading outside a transaction; the log's order; how far its readers are |
 
 mod backup;
 mod catalog;
 mod claim;
 mod fault;
+mod follow;
 mod hints;
 mod inbox;
 mod laneless;

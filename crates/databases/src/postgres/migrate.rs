@@ -30,6 +30,7 @@ macro_rules! migrations {
 migrations! {
     1 "0001_tables";
     2 "0002_wall";
+    4 "0004_marks";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.

@@ -18,8 +18,10 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-pub const MIGRATIONS: &[Migration] =
-    &[Migration { number: 1, name: "first", sql: include_str!("../../migrations/sqlite/0001_first.sql") }];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration { number: 1, name: "first", sql: include_str!("../../migrations/sqlite/0001_first.sql") },
+    Migration { number: 3, name: "marks", sql: include_str!("../../migrations/sqlite/0003_marks.sql") },
+];
 
 /// `tenu`, so that `file` and we know whose database it is.
 pub const APPLICATION: i32 = 0x7465_6e75;
