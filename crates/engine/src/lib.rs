@@ -27,6 +27,7 @@
 //! | [`Tenure`] | open, create, read, wait, cancel |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
+//! | [`Schedule`] | work that is created at its times |
 //! | [`Counters`] | what was done and met |
 
 mod background;
@@ -34,12 +35,14 @@ mod bell;
 mod error;
 mod kept;
 mod loops;
+mod schedule;
 mod tenure;
 mod time;
 mod worker;
 
 pub use error::{Error, OpenError};
 pub use loops::Counters;
+pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;

@@ -49,6 +49,19 @@ pub(crate) struct Inner {
     pub incarnation: Who,
 }
 
+impl Inner {
+    pub fn parts(&self) -> loops::Parts {
+        loops::Parts {
+            kept: self.kept.clone(),
+            gather: self.gather.clone(),
+            bells: self.bells.clone(),
+            counters: self.counters.clone(),
+            store: self.store.clone(),
+            node: self.incarnation.clone(),
+        }
+    }
+}
+
 /// How an engine is opened.
 #[derive(Debug)]
 pub struct Builder {
@@ -98,17 +111,10 @@ impl Builder {
         });
         let (kept, gather) = opened.await?;
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-        if self.loops {
-            let parts = loops::Parts {
-                kept: kept.clone(),
-                gather: gather.clone(),
-                bells: bells.clone(),
-                counters: counters.clone(),
-                node: incarnation.clone(),
-            };
-            background.spawn(loops::run(parts));
-        }
         let inner = Inner { background, kept, gather, bells, counters, store, api, incarnation };
+        if self.loops {
+            inner.background.spawn(loops::run(inner.parts()));
+        }
         Ok(Tenure { inner: Arc::new(inner) })
     }
 }
@@ -314,7 +320,7 @@ impl Tenure {
         Request { store: self.inner.store.clone(), actor: self.inner.api.clone(), command }
     }
 
-    async fn ask(&self, command: Command) -> Result<Reply, Error> {
+    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Error> {
         let request = self.request(command);
         let reply = self.inner.gather.ask(request.clone()).await?;
         self.inner.bells.heard(&request, &reply);
@@ -332,7 +338,7 @@ impl Tenure {
     }
 
     /// Reads in the engine's own threads, so that a connection belongs to the engine and not to whoever asks.
-    async fn beside<T: Send + 'static>(
+    pub(crate) async fn beside<T: Send + 'static>(
         &self,
         read: impl Future<Output = Result<T, tenure_databases::Error>> + Send + 'static,
     ) -> Result<T, Error> {

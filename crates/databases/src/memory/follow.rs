@@ -43,11 +43,10 @@ impl Follow for Memory {
         let kept = self.kept.lock().await;
         let of = |lane: &LaneKey| lane.store == *store && lane.kind == *kind;
         let lane = |key: &Key| LaneKey { store: store.clone(), kind: kind.clone(), key: key.clone() };
-        let lanes = match after {
-            Some(after) => kept.world.lanes.range((Bound::Excluded(lane(after)), Bound::Unbounded)),
-            None => kept.world.lanes.range::<LaneKey, _>(..),
-        };
-        let lanes = lanes.filter(|(key, _)| of(key));
+        // No key is before this one.
+        let first: Key = " ".parse().expect("a valid key");
+        let from = after.map_or(Bound::Included(lane(&first)), |after| Bound::Excluded(lane(after)));
+        let lanes = kept.world.lanes.range((from, Bound::Unbounded)).take_while(|(key, _)| of(key));
         let open = lanes.filter_map(|(key, lane)| Some((key.key.clone(), lane.open?)));
         Ok(open.take(limit.min(PAGE_MAX)).collect())
     }

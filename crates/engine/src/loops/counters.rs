@@ -47,6 +47,10 @@ counters! {
     inbox_taken,
     /// Rows of the inbox that stay there with the reason.
     inbox_refused,
+    /// Times of schedules that a tick of this process was to create.
+    occurrences,
+    /// Times of schedules that were missed, and dropped by their rule.
+    occurrences_dropped,
     /// Turns of a loop that failed; the next came at its time.
     failed_turns,
     /// Acquires that the database did not answer.
@@ -76,6 +80,11 @@ impl Counters {
     pub(crate) fn inbox(&self, taken: usize, refused: usize) {
         self.inbox_taken.fetch_add(taken as u64, Ordering::Relaxed);
         self.inbox_refused.fetch_add(refused as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_tick(&self, made: usize, dropped: u64) {
+        self.occurrences.fetch_add(made as u64, Ordering::Relaxed);
+        self.occurrences_dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
     pub(crate) fn leases(&self, count: usize) {

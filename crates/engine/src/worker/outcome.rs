@@ -17,7 +17,7 @@ pub(super) type After = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Se
 #[derive(Default)]
 pub struct Done {
     pub(super) output: Option<Body>,
-    pub(super) effects: Effects,
+    pub(crate) effects: Effects,
     pub(super) after: Option<After>,
 }
 

@@ -1,0 +1,63 @@
+//! Databases to run a test on, and looking until something is so.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tenure::Tenure;
+use tenure::core::item::Item;
+use tenure::core::time::Time;
+use tenure::databases::{PAGE_MAX, Query};
+
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The databases that outlive an engine.
+pub fn on_files<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
+    let number = tenure::databases::outside::chance();
+    run(format!("sqlite:{}", folder.path().join("tenure.db").display()), &test);
+    run(format!("{server}?schema=standing_{number:x}"), &test);
+}
+
+pub fn on_each<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    run("memory:".to_string(), &test);
+    on_files(test);
+}
+
+fn run<F: Future<Output = ()>>(url: String, test: &impl Fn(String) -> F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    eprintln!("on {}", url.split(':').next().unwrap_or_default());
+    runtime.block_on(test(url));
+}
+
+/// This long ago.
+pub fn ago(span: Duration) -> Time {
+    tenure::databases::outside::now().before(span)
+}
+
+pub async fn all(tenure: &Tenure, kind: &str) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    loop {
+        let after = items.last().map(|item| item.id);
+        let kind = Some(kind.parse().unwrap());
+        let page = tenure.list(Query { kind, after, limit: PAGE_MAX, ..Query::default() }).await.unwrap();
+        if page.is_empty() {
+            return items;
+        }
+        items.extend(page);
+    }
+}
+
+/// Looks again and again: what is waited for is made by loops that ring no bell of ours.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looked = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(20));
+        loop {
+            ticks.tick().await;
+            if let Some(found) = look().await {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}

@@ -1,0 +1,4 @@
+//! What stands and goes on by itself: schedules, webhooks and subscribers, on every database.
+
+mod kit;
+mod schedules;
