@@ -21,8 +21,8 @@ pub struct MessageId {
 }
 
 pub trait Follow: Send + Sync {
-    /// How far the owner of this name has come; 0 for one that never set it.
-    fn mark(&self, name: &Key) -> impl Future<Output = Result<u64, Error>> + Send;
+    /// How far the owner of this name has come. None: it never said.
+    fn mark(&self, name: &Key) -> impl Future<Output = Result<Option<u64>, Error>> + Send;
 
     /// Once this answers the mark is durable. A lower one than is there changes nothing: of two that move the same mark the
     /// one that is ahead counts.

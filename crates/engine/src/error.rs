@@ -36,6 +36,8 @@ pub enum Error {
     NotFound(tenure_core::id::ItemId),
     #[error("this is no schedule: {0}")]
     Schedule(String),
+    #[error("this is no webhook: {0}")]
+    Webhook(String),
     #[error("no {kind} is named {name:?} in this store")]
     NoSuchName { kind: tenure_core::word::Kind, name: String },
     /// It goes on; only the waiting has ended.

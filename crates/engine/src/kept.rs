@@ -114,7 +114,7 @@ impl Kept {
         on!(self, database => database.message(store, message).await)
     }
 
-    pub async fn mark(&self, name: &Key) -> Result<u64, Error> {
+    pub async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
         on!(self, database => database.mark(name).await)
     }
 

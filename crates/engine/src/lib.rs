@@ -28,6 +28,7 @@
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
 //! | [`Schedule`] | work that is created at its times |
+//! | [`Webhook`], [`Subscription`] | who is told of messages, outside and in this process |
 //! | [`Counters`] | what was done and met |
 
 mod background;
@@ -35,6 +36,7 @@ mod bell;
 mod error;
 mod kept;
 mod loops;
+mod outbox;
 mod schedule;
 mod tenure;
 mod time;
@@ -42,6 +44,7 @@ mod worker;
 
 pub use error::{Error, OpenError};
 pub use loops::Counters;
+pub use outbox::{Hooked, Message, NotASecret, Secret, Subscriber, Subscription, Webhook};
 pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;

@@ -6,6 +6,7 @@
 //! | inbox | makes items of rows that others' transactions left |
 //! | sequence | gives committed entries their place in the log |
 //! | schedules | fires ticks, and sees to it that a schedule has one |
+//! | outbox | makes deliveries of messages and webhooks, and sends them |
 //!
 //! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
 //! no lost connection ends a loop. Any number of processes may run them on one database.
@@ -26,6 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::bell::Bells;
 use crate::kept::Kept;
+use crate::outbox::{self, Secrets};
 use crate::schedule;
 use crate::time::pause;
 
@@ -53,10 +55,11 @@ pub(crate) struct Parts {
 }
 
 /// Runs until the engine ends.
-pub(crate) async fn run(parts: Parts) {
+pub(crate) async fn run(parts: Parts, secrets: Secrets) {
     let mut loops = JoinSet::new();
     loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
     loops.spawn(schedule::run(parts.clone()));
+    loops.spawn(outbox::run(parts.clone(), secrets));
     if !matches!(parts.kept, Kept::Memory(_)) {
         loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
     }

@@ -11,8 +11,8 @@ use crate::follow::{Follow, MessageId};
 use crate::{Error, PAGE_MAX};
 
 impl Follow for Memory {
-    async fn mark(&self, name: &Key) -> Result<u64, Error> {
-        Ok(self.kept.lock().await.marks.get(name).copied().unwrap_or_default())
+    async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
+        Ok(self.kept.lock().await.marks.get(name).copied())
     }
 
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {

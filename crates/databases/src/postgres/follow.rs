@@ -24,9 +24,9 @@ const STANDING: &str = "select l.key, l.open from @.lanes l \
     and l.open is not null and l.key > $3 order by l.key limit $4";
 
 impl Follow for Postgres {
-    async fn mark(&self, name: &Key) -> Result<u64, Error> {
+    async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
         let found = self.pool.lend().await?.one(Ask::rows(MARK, [text(name)])).await?;
-        found.rows.first().map_or(Ok(0), |row| unsigned(row.get(0)).map_err(damaged))
+        found.rows.first().map(|row| unsigned(row.get(0)).map_err(damaged)).transpose()
     }
 
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {

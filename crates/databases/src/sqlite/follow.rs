@@ -15,12 +15,12 @@ use crate::row::{Damaged, signed, unsigned};
 use crate::{Commit, Error, PAGE_MAX};
 
 impl Follow for Sqlite {
-    async fn mark(&self, name: &Key) -> Result<u64, Error> {
+    async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
         let sql = "select value from marks where name = ?1";
         let read = self.readers.read(|context| {
             let mut statement = context.connection.prepare_cached(sql)?;
             let value: Option<i64> = statement.query_row([name.as_str()], |row| row.get(0)).optional()?;
-            Ok(unsigned(value.unwrap_or_default())?)
+            Ok(value.map(unsigned).transpose()?)
         });
         read.await
     }

@@ -3,7 +3,7 @@
 use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
 use tenure_core::item::SharedItem;
-use tenure_core::request::{Command, Create, Move};
+use tenure_core::request::{Command, Create};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Kind, Label};
 use tenure_databases::outside;
@@ -117,10 +117,7 @@ impl Tenure {
         let standing = self.standing(kind.clone()).await?;
         let found = standing.into_iter().find(|(key, _)| &**key == name);
         let (_, item) = found.ok_or_else(|| Error::NoSuchName { kind, name: name.to_string() })?;
-        match self.ask(Command::Move(Move::new(item, event.parse()?))).await?.answer {
-            Answer::Done(item) | Answer::Same(item) => Ok(item),
-            no => Err(Error::Refused(Box::new(no))),
-        }
+        self.advance(item, event).await
     }
 
     async fn mend(&self, schedule: ItemId) -> Result<(), Error> {

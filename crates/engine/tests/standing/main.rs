@@ -2,3 +2,6 @@
 
 mod kit;
 mod schedules;
+mod server;
+mod subscribers;
+mod webhooks;
