@@ -18,6 +18,8 @@
 
 mod api;
 mod due;
+#[cfg(test)]
+mod golden;
 mod mend;
 mod plan;
 mod tick;

@@ -19,9 +19,9 @@ use crate::draw::Draw;
 use crate::entry::{Cause, MessageMark, Written};
 use crate::id::ItemId;
 use crate::item::Item;
-use crate::lifecycle::{Row, To};
 use crate::lifecycle::effect::{Effect, Scope};
 use crate::lifecycle::event::Event;
+use crate::lifecycle::{Row, To};
 use crate::request::{Create, EFFECTS_MAX, EffectMove, Effects, NewMessage, NewRecord};
 
 /// How given effects stand to the row's Effect column.

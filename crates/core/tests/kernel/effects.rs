@@ -233,7 +233,10 @@ fn an_effect_is_not_folded_into_what_the_same_commit_ends() {
         bench.world.items.values().filter(|item| !item.phase().is_ended()).map(|item| item.id).collect();
     assert_eq!((open.len(), open.contains(&ready)), (1, false));
     let next = bench.ask("worker:r", Command::Create(event()));
-    assert!(matches!(&next, Answer::Coalesced(item) if item.id == open[0]), "it stands for the key: {next:?}");
+    assert!(
+        matches!(&next, Answer::Coalesced(item) if item.id == open[0]),
+        "it stands for the key: {next:?}"
+    );
     let ticket = bench.create("human:eva", "ticket", r#"{"title":"t"}"#);
     let next = bench.run("worker:a/1", open[0]);
     bench.ask("worker:a/1", commit(next));

@@ -49,12 +49,8 @@ impl Follow for Sqlite {
                    where o.item = ?1 and o.version = ?2 and o.ordinal = ?3 and q.store = ?4";
         let read = self.readers.read(|context| {
             let mut statement = context.connection.prepare_cached(sql)?;
-            let mut rows = statement.query((
-                id_bytes(id.item),
-                signed(id.version),
-                id.ordinal,
-                store.as_str(),
-            ))?;
+            let mut rows =
+                statement.query((id_bytes(id.item), signed(id.version), id.ordinal, store.as_str()))?;
             let Some(row) = rows.next()? else { return Ok(None) };
             let body = Body::json(row.get::<_, Vec<u8>>(1)?);
             Ok(Some(Message {

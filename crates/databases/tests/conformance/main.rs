@@ -9,6 +9,7 @@ mod creating;
 mod exporting;
 mod fencing;
 mod files;
+mod following;
 mod harness;
 mod leasing;
 mod logging;
@@ -148,6 +149,12 @@ conformance! {
     #[test] fn a_log_of_this_format_stays_readable() { exporting }
     // covers: K-08, K-43
     #[test] fn every_lie_about_an_item_is_found() { lying }
+
+    // covers: K-26
+    #[test] fn a_mark_only_grows() { following }
+    // covers: K-26
+    #[test] fn a_message_is_read_by_what_names_it() { following }
+    #[test] fn those_that_stand_for_their_keys_are_listed() { following }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     #[test] fn pages_of_a_list_hold_every_item_once() { reading }

@@ -64,7 +64,8 @@ impl Target {
             (_, Some(address)) => Ok(vec![SocketAddr::new(address, self.port)]),
             (Host::Domain(name), None) => {
                 let found = tokio::net::lookup_host((name.as_str(), self.port)).await;
-                let found: Vec<SocketAddr> = found.map_err(|error| format!("{name} has no address: {error}"))?.collect();
+                let found: Vec<SocketAddr> =
+                    found.map_err(|error| format!("{name} has no address: {error}"))?.collect();
                 if found.is_empty() { Err(format!("{name} has no address")) } else { Ok(found) }
             }
             (Host::Ipv4(_) | Host::Ipv6(_), None) => Err("its URL has no host".to_string()),
@@ -89,23 +90,23 @@ fn is_public(address: IpAddr) -> bool {
 
 /// First address and length of every range that IANA keeps for special purposes, and of what providers answer on.
 const INSIDE: [(Ipv4Addr, u32); 17] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),         // this network
-    (Ipv4Addr::new(10, 0, 0, 0), 8),        // private
-    (Ipv4Addr::new(100, 64, 0, 0), 10),     // shared by carriers
-    (Ipv4Addr::new(127, 0, 0, 0), 8),       // loopback
-    (Ipv4Addr::new(168, 63, 129, 16), 32),  // a provider's own, from inside its machines
-    (Ipv4Addr::new(169, 254, 0, 0), 16),    // link-local, and most metadata services
-    (Ipv4Addr::new(172, 16, 0, 0), 12),     // private
-    (Ipv4Addr::new(192, 0, 0, 0), 24),      // protocol assignments
-    (Ipv4Addr::new(192, 0, 2, 0), 24),      // documentation
-    (Ipv4Addr::new(192, 31, 196, 0), 24),   // name-server research
-    (Ipv4Addr::new(192, 88, 99, 0), 24),    // 6to4 relays
-    (Ipv4Addr::new(192, 168, 0, 0), 16),    // private
-    (Ipv4Addr::new(198, 18, 0, 0), 15),     // benchmarks
-    (Ipv4Addr::new(198, 51, 100, 0), 24),   // documentation
-    (Ipv4Addr::new(203, 0, 113, 0), 24),    // documentation
-    (Ipv4Addr::new(224, 0, 0, 0), 4),       // multicast
-    (Ipv4Addr::new(240, 0, 0, 0), 4),       // reserved, and broadcast
+    (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
+    (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10),    // shared by carriers
+    (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // a provider's own, from inside its machines
+    (Ipv4Addr::new(169, 254, 0, 0), 16),   // link-local, and most metadata services
+    (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments
+    (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
+    (Ipv4Addr::new(192, 31, 196, 0), 24),  // name-server research
+    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relays
+    (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
+    (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarks
+    (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24),   // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4),      // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, and broadcast
 ];
 
 fn is_public_v4(address: Ipv4Addr) -> bool {

@@ -114,7 +114,9 @@ impl State {
                 Some(Ok(subscribed)) => {
                     self.webhooks.insert(id, Wants { labels: subscribed.labels, since });
                 }
-                Some(Err(why)) => parts.counters.failed_turn(&format!("webhook {name} can not be told: {why}")),
+                Some(Err(why)) => {
+                    parts.counters.failed_turn(&format!("webhook {name} can not be told: {why}"))
+                }
                 None => {}
             }
         }

@@ -82,15 +82,16 @@ impl Post<'_> {
         let broken = |error: hyper::Error| failed(format!("the connection broke: {error}"));
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let request = self.request().map_err(failed)?;
-        let exchange = async {
+        let mut exchange = std::pin::pin!(async {
             let response = sender.send_request(request).await.map_err(broken)?;
             answered(response).await
-        };
+        });
         tokio::select! {
-            biased;
-            answer = exchange => answer,
-            ended = connection => Err(ended.err().map_or_else(|| failed("the connection was closed"), broken)),
+            answer = &mut exchange => return answer,
+            // Closed or broken. What came before that is still to be read, and says how it ended.
+            _ = connection => {}
         }
+        exchange.await
     }
 
     fn request(self) -> Result<Request<Full<Bytes>>, String> {
@@ -164,7 +165,9 @@ fn trust() -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        return Err("this machine trusts no certificate: install ca-certificates or set SSL_CERT_FILE".to_string());
+        return Err(
+            "this machine trusts no certificate: install ca-certificates or set SSL_CERT_FILE".to_string()
+        );
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -188,7 +191,12 @@ mod tests {
         Endlessly(&'static str, &'static str),
     }
 
-    fn posted(host: &str, allow_private: bool, time_out: Duration, serves: Serves) -> Result<Answered, Unanswered> {
+    fn posted(
+        host: &str,
+        allow_private: bool,
+        time_out: Duration,
+        serves: Serves,
+    ) -> Result<Answered, Unanswered> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -229,9 +237,12 @@ mod tests {
         let posted = |serves| posted("127.0.0.1", true, LONG, serves);
         let good = posted(Serves::Once("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")).unwrap();
         assert_eq!((good.status, good.shown.as_str()), (200, "ok"));
-        let busy = "HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 9\r\n\r\nno\nt\x1b[1mow";
+        let busy = "HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 10\r\n\r\nno\nt\x1b[1mow";
         let busy = posted(Serves::Once(busy)).unwrap();
-        assert_eq!((busy.status, busy.retry_after.as_deref(), busy.shown.as_str()), (503, Some("7"), "no t [1mow"));
+        assert_eq!(
+            (busy.status, busy.retry_after.as_deref(), busy.shown.as_str()),
+            (503, Some("7"), "no t [1mow")
+        );
         let endless = posted(Serves::Endlessly("HTTP/1.1 500 No\r\n\r\n", "on and on ")).unwrap();
         assert_eq!((endless.status, endless.shown.len() <= SHOWN_CHARS_MAX), (500, true));
         let moved = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";

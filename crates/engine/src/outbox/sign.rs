@@ -39,7 +39,11 @@ impl FromStr for Secret {
     fn from_str(text: &str) -> Result<Secret, NotASecret> {
         let encoded = text.trim().strip_prefix(PREFIX).ok_or(NotASecret)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| NotASecret)?;
-        if (BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) { Ok(Secret(bytes.into())) } else { Err(NotASecret) }
+        if (BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) {
+            Ok(Secret(bytes.into()))
+        } else {
+            Err(NotASecret)
+        }
     }
 }
 
@@ -96,16 +100,19 @@ impl Secrets {
     /// Looked up for every delivery, so that one which was exchanged is used at once.
     pub(super) async fn find(&self, reference: &Reference) -> Result<Secret, String> {
         match reference {
-            Reference::Given(name) => {
-                self.0.get(name).cloned().ok_or_else(|| format!("the engine was opened without a secret {name:?}"))
-            }
+            Reference::Given(name) => self
+                .0
+                .get(name)
+                .cloned()
+                .ok_or_else(|| format!("the engine was opened without a secret {name:?}")),
             Reference::Env(name) => {
                 let value = std::env::var(name).map_err(|_| format!("the variable {name} is not set"))?;
                 value.parse().map_err(|why| format!("the variable {name} is no secret: {why}"))
             }
             Reference::File(path) => {
                 let text = tokio::fs::read_to_string(path).await;
-                let text = text.map_err(|error| format!("the secret's file can not be read: {}", error.kind()))?;
+                let text =
+                    text.map_err(|error| format!("the secret's file can not be read: {}", error.kind()))?;
                 text.parse().map_err(|why| format!("the file {path} is no secret: {why}"))
             }
         }
@@ -122,7 +129,12 @@ mod tests {
     #[test]
     fn a_signature_is_the_one_that_the_standard_gives() {
         let secret: Secret = SECRET.parse().unwrap();
-        let signed = signatures(&[secret.clone()], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        let signed = signatures(
+            &[secret.clone()],
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
         let both = signatures(&[secret.clone(), secret], "a", 1, b"{}");
         let [one, other] = both.split(' ').collect::<Vec<_>>()[..] else { panic!("{both}") };

@@ -195,7 +195,8 @@ impl Follower {
             return Ok(());
         };
         let key = key_of(&sent.id);
-        let message = Message { key, label: message.label, item: sent.id.item, at: sent.at, body: message.body };
+        let message =
+            Message { key, label: message.label, item: sent.id.item, at: sent.at, body: message.body };
         let mut again = AGAIN_MIN;
         loop {
             let subscriber = self.subscriber.clone();

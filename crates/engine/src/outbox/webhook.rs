@@ -115,7 +115,9 @@ impl Subscribed {
             return Err("it names one secret to sign with, or two during a rotation".to_string());
         }
         if self.labels.len() > LABELS_MAX {
-            return Err(format!("it names at most {LABELS_MAX} labels; with none it is told of every message"));
+            return Err(format!(
+                "it names at most {LABELS_MAX} labels; with none it is told of every message"
+            ));
         }
         Ok(())
     }

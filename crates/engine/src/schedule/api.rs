@@ -38,14 +38,18 @@ impl Tenure {
     /// stands is refused: remove that one first.
     pub async fn schedule(&self, schedule: Schedule) -> Result<SharedItem, Error> {
         let inner = &self.inner;
-        let plan = schedule.plan(&inner.kept.tables(), &inner.store, outside::now()).map_err(Error::Schedule)?;
+        let plan =
+            schedule.plan(&inner.kept.tables(), &inner.store, outside::now()).map_err(Error::Schedule)?;
         let payload = plan.body().map_err(Error::Schedule)?;
         let item = match self.ask(Command::Create(Create::new(kind(), payload.clone()))).await?.answer {
             Answer::Created(item) => item,
             Answer::Coalesced(item) if item.payload == payload.hash() => item,
             Answer::Coalesced(item) => {
                 let name = &plan.name;
-                return Err(Error::Schedule(format!("{name} is another schedule ({}): remove it first", item.id)));
+                return Err(Error::Schedule(format!(
+                    "{name} is another schedule ({}): remove it first",
+                    item.id
+                )));
             }
             no => return Err(Error::Refused(Box::new(no))),
         };
@@ -58,7 +62,9 @@ impl Tenure {
         let mut scheduled = Vec::new();
         for (name, id) in self.standing(kind()).await? {
             let whole = self.whole(id).await?;
-            let Some(plan) = whole.payload.as_ref().and_then(|payload| Plan::read(payload).ok()) else { continue };
+            let Some(plan) = whole.payload.as_ref().and_then(|payload| Plan::read(payload).ok()) else {
+                continue;
+            };
             scheduled.push(Scheduled {
                 id,
                 name,
@@ -70,7 +76,8 @@ impl Tenure {
             });
         }
         for (schedule, tick) in self.standing(tick_kind()).await? {
-            let of = scheduled.iter_mut().find(|one| one.id.to_string() == *schedule && &*one.state == "ACTIVE");
+            let of =
+                scheduled.iter_mut().find(|one| one.id.to_string() == *schedule && &*one.state == "ACTIVE");
             if let Some(one) = of {
                 one.next = Some(self.item(tick).await?.run_at);
             }

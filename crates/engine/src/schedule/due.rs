@@ -76,7 +76,8 @@ pub(crate) struct Next {
 
 pub(crate) fn due(asked: Asked<'_>) -> Due {
     let cut = asked.now.before(GRACE);
-    let on_time: Vec<Time> = asked.between(asked.at.max(cut), asked.now.after(Duration::from_micros(1))).collect();
+    let on_time: Vec<Time> =
+        asked.between(asked.at.max(cut), asked.now.after(Duration::from_micros(1))).collect();
     let made_up = match asked.catch_up {
         CatchUp::Skip => Vec::new(),
         CatchUp::One if !on_time.is_empty() => Vec::new(),
@@ -158,7 +159,10 @@ mod tests {
             (CatchUp::All, vec!["10:00:00", "11:00:00", "12:00:00", "13:00:00"], 0),
         ] {
             let due = due(asked(&times, rule, "2026-01-01T10:00:00Z", "2026-01-01T13:10:00Z"));
-            assert_eq!((shown(&due.make), due.dropped), (made.iter().map(ToString::to_string).collect(), dropped));
+            assert_eq!(
+                (shown(&due.make), due.dropped),
+                (made.iter().map(ToString::to_string).collect(), dropped)
+            );
             assert_eq!(due.next, Some(Next { at: time("2026-01-01T14:00:00Z"), left: None }));
         }
         // With one on time the missed need no other.
@@ -173,9 +177,13 @@ mod tests {
     #[test]
     fn all_is_bounded_and_says_what_it_dropped() {
         let times = hourly();
-        let few = Asked { left: 3, ..asked(&times, CatchUp::All, "2026-01-01T00:00:00Z", "2026-01-01T10:30:00Z") };
+        let few =
+            Asked { left: 3, ..asked(&times, CatchUp::All, "2026-01-01T00:00:00Z", "2026-01-01T10:30:00Z") };
         let few = due(few);
-        assert_eq!((shown(&few.make), few.dropped), (["00", "01", "02"].map(|hour| format!("{hour}:00:00")).into(), 8));
+        assert_eq!(
+            (shown(&few.make), few.dropped),
+            (["00", "01", "02"].map(|hour| format!("{hour}:00:00")).into(), 8)
+        );
         assert_eq!(few.next.unwrap().at, time("2026-01-01T11:00:00Z"));
         let seconds = Times::parse("* * * * * *", "UTC", Time::default()).unwrap();
         let year = asked(&seconds, CatchUp::Skip, "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z");
@@ -187,7 +195,11 @@ mod tests {
     #[test]
     fn what_one_commit_has_no_room_for_is_carried_on() {
         let times = hourly();
-        let mut asked = Asked { room: 2, left: 4, ..asked(&times, CatchUp::All, "2026-01-01T00:00:00Z", "2026-01-01T08:30:00Z") };
+        let mut asked = Asked {
+            room: 2,
+            left: 4,
+            ..asked(&times, CatchUp::All, "2026-01-01T00:00:00Z", "2026-01-01T08:30:00Z")
+        };
         let mut made = Vec::new();
         let mut dropped = 0;
         loop {
@@ -214,7 +226,10 @@ mod tests {
         ];
         let all = asked(&times, CatchUp::All, "2026-01-01T00:00:00Z", "2026-01-01T09:30:00Z");
         let all = due(Asked { pauses: &pauses, ..all });
-        assert_eq!((shown(&all.make), all.dropped), (["00", "03", "04"].map(|hour| format!("{hour}:00:00")).into(), 0));
+        assert_eq!(
+            (shown(&all.make), all.dropped),
+            (["00", "03", "04"].map(|hour| format!("{hour}:00:00")).into(), 0)
+        );
         let one = asked(&times, CatchUp::One, "2026-01-01T00:00:00Z", "2026-01-01T09:30:00Z");
         assert_eq!(shown(&due(Asked { pauses: &pauses, ..one }).make), ["04:00:00"]);
     }

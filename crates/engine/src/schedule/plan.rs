@@ -98,7 +98,10 @@ impl Schedule {
         let new = self.creates.ok_or("it does not say what it creates")?;
         let create = new.into_create().map_err(|error| error.to_string())?;
         if create.name.is_some() || create.run_at.is_some() {
-            return Err("what it creates has no idempotency key and no time of its own: the schedule gives both".into());
+            return Err(
+                "what it creates has no idempotency key and no time of its own: the schedule gives both"
+                    .into(),
+            );
         }
         let plan = Plan {
             name: self.name.parse().map_err(|why| format!("its name is {why}"))?,
@@ -234,7 +237,8 @@ impl Plan {
     /// Creates it in an empty world: what the kernel would say every time, it says now.
     fn rehearse(&self, tables: &Tables, store: &Store) -> Result<(), String> {
         let create = self.creates.create()?;
-        let roles = tables.current(&create.kind).map(|table| table.roles_of(&Event::Create)).unwrap_or_default();
+        let roles =
+            tables.current(&create.kind).map(|table| table.roles_of(&Event::Create)).unwrap_or_default();
         let role = if roles.names(Role::System) { Role::System } else { Role::Api };
         let actor = Actor::new(role, "cron".parse().expect("a valid id"));
         let request = Request { store: store.clone(), actor, command: Command::Create(create) };
@@ -286,7 +290,8 @@ mod tests {
 
     #[test]
     fn a_payload_is_kept_as_it_was_given() {
-        let exact: Box<RawValue> = serde_json::from_str(r#"{"z": 12345678901234567890123, "a": 1.50}"#).unwrap();
+        let exact: Box<RawValue> =
+            serde_json::from_str(r#"{"z": 12345678901234567890123, "a": 1.50}"#).unwrap();
         let kept = plan(Schedule::new("n", "every 90 s").creates(New::job(&exact))).unwrap().body().unwrap();
         let create = Plan::read(&kept).unwrap().creates.create().unwrap();
         assert_eq!(create.payload.bytes(), exact.get().as_bytes());
@@ -294,7 +299,9 @@ mod tests {
 
     #[test]
     fn jitter_is_bounded_and_the_same_for_the_same_time() {
-        let plan = plan(Schedule::new("n", "every 90 s").jitter(Duration::from_secs(5)).creates(New::job(&1))).unwrap();
+        let plan =
+            plan(Schedule::new("n", "every 90 s").jitter(Duration::from_secs(5)).creates(New::job(&1)))
+                .unwrap();
         let at: Time = "2026-01-01T00:00:00Z".parse().unwrap();
         let put_off: Vec<Time> = (0..100).map(|id| plan.run_at(ItemId(id), at)).collect();
         assert!(put_off.iter().all(|time| (at..at.after(Duration::from_secs(5))).contains(time)));

@@ -19,10 +19,11 @@
 
 use std::time::Duration;
 
-use croner::errors::CronError;
+use croner::JobType;
 use croner::parser::CronParser;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{SignedDuration, Span, Timestamp};
 use tenure_core::time::Time;
 
 /// More often than this is a loop and no schedule: a cron expression has nothing finer than a second either.
@@ -44,8 +45,9 @@ impl Times {
         if text.len() > EXPRESSION_BYTES_MAX {
             return Err(format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes"));
         }
-        let zone = TimeZone::get(zone)
-            .map_err(|_| format!("there is no time zone `{zone}`; one is named like `Europe/Berlin` or `UTC`"))?;
+        let zone = TimeZone::get(zone).map_err(|_| {
+            format!("there is no time zone `{zone}`; one is named like `Europe/Berlin` or `UTC`")
+        })?;
         if let Some(span) = text.trim().strip_prefix("every ") {
             return Ok(Times::Every { period: period(span)?, anchor });
         }
@@ -59,16 +61,12 @@ impl Times {
     pub fn after(&self, moment: Time) -> Option<Time> {
         match self {
             Times::Cron(cron, zone) => {
-                let moment = Timestamp::from_microsecond(moment.micros()).ok()?.to_zoned(zone.clone());
-                match cron.find_next_occurrence(&moment, false) {
-                    Ok(next) => Some(Time::from_micros(next.timestamp().as_microsecond())),
-                    // It has looked as far as there are years.
-                    Err(CronError::TimeSearchLimitExceeded | CronError::InvalidDate | CronError::InvalidTime) => {
-                        None
-                    }
-                    Err(CronError::EmptyPattern | CronError::InvalidPattern(_)) => None,
-                    Err(CronError::IllegalCharacters(_) | CronError::ComponentError(_)) => None,
-                }
+                let moment = Timestamp::from_microsecond(moment.micros()).ok()?;
+                let next = match cron.determine_job_type() {
+                    JobType::FixedTime => once_a_day(cron, zone, moment),
+                    JobType::IntervalWildcard => by_offset(cron, zone, moment),
+                };
+                Some(Time::from_micros(next?.as_microsecond()))
             }
             Times::Every { period, anchor } => {
                 if moment < *anchor {
@@ -88,11 +86,59 @@ impl Times {
     }
 }
 
+// The expression is asked for local times only, which know no zone; what a zone makes of them is worked out here. Asked for moments
+// in a zone, croner 4 finds one time of the day twice where it walks through a missing hour (`15 1 * * *` at 01:15 and 03:00).
+
+/// One time of the day. The day before is looked at too: a time in a missing hour comes after its local time.
+fn once_a_day(cron: &croner::Cron, zone: &TimeZone, moment: Timestamp) -> Option<Timestamp> {
+    let mut local = zone.to_datetime(moment).checked_sub(Span::new().days(1)).ok()?;
+    loop {
+        local = next_local(cron, local)?;
+        let found = match zone.to_ambiguous_timestamp(local).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok()?,
+            AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok()?,
+            // Less than the change before it: the first change from there on is the one that it fell into.
+            AmbiguousOffset::Gap { after, .. } => {
+                zone.following(after.to_timestamp(local).ok()?).next()?.timestamp()
+            }
+        };
+        if found > moment {
+            return Some(found);
+        }
+    }
+}
+
+/// Anything else: stretch by stretch between the changes of a zone's clocks. Within one, local time and time differ by one offset.
+fn by_offset(cron: &croner::Cron, zone: &TimeZone, moment: Timestamp) -> Option<Timestamp> {
+    let mut changes = zone.following(moment);
+    let mut offset = zone.to_offset(moment);
+    let mut from = offset.to_datetime(moment);
+    loop {
+        let change = changes.next();
+        let found = next_local(cron, from).and_then(|local| offset.to_timestamp(local).ok());
+        match change {
+            Some(change) if found.is_none_or(|found| found >= change.timestamp()) => {
+                // Past the last year that there is, nothing more is found in any stretch.
+                found?;
+                offset = change.offset();
+                // The very moment of the change is the first of its stretch.
+                from =
+                    offset.to_datetime(change.timestamp()).checked_sub(Span::new().microseconds(1)).ok()?;
+            }
+            Some(_) | None => return found,
+        }
+    }
+}
+
+/// The first local time after one. None: it has looked as far as there are years.
+fn next_local(cron: &croner::Cron, after: DateTime) -> Option<DateTime> {
+    cron.find_next_occurrence(&after, false).ok()
+}
+
 fn period(span: &str) -> Result<Duration, String> {
-    let span: SignedDuration = span
-        .trim()
-        .parse()
-        .map_err(|_| format!("`every {span}` has no span that can be read; write `every 90 s` or `every 2 h`"))?;
+    let span: SignedDuration = span.trim().parse().map_err(|_| {
+        format!("`every {span}` has no span that can be read; write `every 90 s` or `every 2 h`")
+    })?;
     let period = Duration::try_from(span).map_err(|_| "an interval goes forward".to_string())?;
     if period < EVERY_MIN {
         return Err("nothing fires more often than once a second".to_string());

@@ -17,7 +17,9 @@ fn sender(tenure: &Tenure) -> Worker {
     tenure.worker("sender").concurrency(1).handle("job", send).start().unwrap()
 }
 
-fn hears(heard: &Heard) -> impl Fn(Message) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
+fn hears(
+    heard: &Heard,
+) -> impl Fn(Message) -> std::future::Ready<Result<(), Failure>> + Send + Sync + 'static {
     let heard = heard.clone();
     move |message: Message| {
         let number = message.payload().unwrap();
@@ -27,7 +29,8 @@ fn hears(heard: &Heard) -> impl Fn(Message) -> std::future::Ready<Result<(), Fai
 }
 
 async fn count(heard: &Heard, count: usize) {
-    until(&format!("{count} that were heard"), async || (heard.lock().unwrap().len() >= count).then_some(())).await;
+    until(&format!("{count} that were heard"), async || (heard.lock().unwrap().len() >= count).then_some(()))
+        .await;
 }
 
 // covers: K-26
@@ -106,7 +109,8 @@ fn after_a_restart_it_goes_on_where_it_was() {
         let tenure = Tenure::open(url.clone()).await.unwrap();
         let worker = sender(&tenure);
         tenure.create(New::job(&0_u32)).await.unwrap();
-        until("one before anybody listens", async || (tenure.counters().committed() == 1).then_some(())).await;
+        until("one before anybody listens", async || (tenure.counters().committed() == 1).then_some(()))
+            .await;
         let subscription = tenure.subscribe("s", &[], hears(&before)).await.unwrap();
         tenure.create(New::job(&1_u32)).await.unwrap();
         count(&before, 2).await;

@@ -119,7 +119,8 @@ fn it_is_tried_until_the_other_side_has_it_and_the_key_stays_the_same() {
 #[test]
 fn what_was_being_sent_when_the_process_died_is_sent_again() {
     on_files(async |url| {
-        let server = Server::start(|number| if number == 0 { Reply::Hold } else { Reply::Status(200, "") }).await;
+        let server =
+            Server::start(|number| if number == 0 { Reply::Hold } else { Reply::Status(200, "") }).await;
         let dies = open(&url).await;
         let worker = sender(&dies);
         dies.webhook(hook(&server)).await.unwrap();
@@ -132,7 +133,11 @@ fn what_was_being_sent_when_the_process_died_is_sent_again() {
         let posted = server.posted();
         assert_eq!(posted.len(), 2);
         assert_eq!(posted[0].headers["webhook-id"], posted[1].headers["webhook-id"]);
-        assert_eq!(all(&tenure, "delivery").await.len(), 1, "the log was followed again, and made nothing twice");
+        assert_eq!(
+            all(&tenure, "delivery").await.len(),
+            1,
+            "the log was followed again, and made nothing twice"
+        );
     });
 }
 
@@ -173,7 +178,8 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
         let tenure = open(&url).await;
         let server = Server::start(|_| Reply::Status(200, "")).await;
         let worker = sender(&tenure);
-        let refused = tenure.webhook(Webhook::new("hook", &server.url).secret("given:main")).await.unwrap_err();
+        let refused =
+            tenure.webhook(Webhook::new("hook", &server.url).secret("given:main")).await.unwrap_err();
         assert!(matches!(&refused, Error::Webhook(why) if why.contains("not a public address")), "{refused}");
         // A name is judged when it has been resolved.
         let port = server.url.split(':').next_back().unwrap();
@@ -200,7 +206,10 @@ fn a_webhook_that_can_not_work_is_refused_with_the_reason() {
             (Webhook::new("hook", "ftp://example.com").secret("env:A"), "not with `https:`"),
             (Webhook::new("", "https://example.com").secret("env:A"), "its name"),
             (good().label("not a label"), "a label"),
-            (Webhook::new("hook", format!("https://example.com/{}", "x".repeat(2_048))).secret("env:A"), "2048 bytes"),
+            (
+                Webhook::new("hook", format!("https://example.com/{}", "x".repeat(2_048))).secret("env:A"),
+                "2048 bytes",
+            ),
         ] {
             let refused = tenure.webhook(webhook).await.unwrap_err().to_string();
             assert!(refused.contains(why) && !refused.contains(SECRET), "{why}: {refused}");
