@@ -30,6 +30,8 @@ use crate::tenure::Tenure;
 use runner::Runner;
 
 pub use handler::{Handler, Job};
+#[cfg(test)]
+pub(crate) use outcome::How;
 pub use outcome::{Done, Failure};
 
 /// Handlers that run at the same time, unless a worker says otherwise.

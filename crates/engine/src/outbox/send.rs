@@ -141,6 +141,32 @@ fn wait_of(text: &str, now: Time) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::How;
+
+    // covers: K-26
+    #[test]
+    fn an_answer_says_what_becomes_of_the_delivery() {
+        let judged = |status, retry_after: Option<&str>| {
+            let retry_after = retry_after.map(ToString::to_string);
+            judge(Answered { status, retry_after, shown: "said".to_string() }).map_err(|failure| failure.how)
+        };
+        for status in [200, 202, 204, 299] {
+            assert!(judged(status, None).is_ok(), "{status}");
+        }
+        let wait = How::Retry(Some(Duration::from_secs(7)));
+        for (status, retry_after, how) in [
+            (410, None, How::Permanent),
+            (429, Some("7"), wait),
+            (503, Some("7"), wait),
+            (503, Some("soon"), How::Retry(None)),
+            (500, Some("7"), How::Retry(None)),
+            (301, None, How::Retry(None)),
+            (404, None, How::Retry(None)),
+            (100, None, How::Retry(None)),
+        ] {
+            assert_eq!(judged(status, retry_after).unwrap_err(), how, "{status}");
+        }
+    }
 
     #[test]
     fn a_wait_is_seconds_or_a_date_and_bounded() {

@@ -130,7 +130,7 @@ mod tests {
     fn a_signature_is_the_one_that_the_standard_gives() {
         let secret: Secret = SECRET.parse().unwrap();
         let signed = signatures(
-            &[secret.clone()],
+            std::slice::from_ref(&secret),
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             1_614_265_330,
             br#"{"test": 2432232314}"#,

@@ -91,7 +91,7 @@ impl Drop for Subscription {
 
 impl Tenure {
     /// Calls a handler for every message of these labels, or of any if none is named. The first time under this name it begins
-    /// with what is committed from now on; later, where it was. Handlers run on the runtime of whoever calls this.
+    /// where the log ends now; later, where it was. Handlers run on the runtime of whoever calls this.
     pub async fn subscribe(
         &self,
         name: &str,

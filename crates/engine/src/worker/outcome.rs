@@ -81,11 +81,11 @@ pub(super) fn record(label: &str, name: &str, value: &impl Serialize) -> Result<
 #[derive(Debug)]
 pub struct Failure {
     pub(super) reason: String,
-    pub(super) how: How,
+    pub(crate) how: How,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum How {
+pub(crate) enum How {
     Retry(Option<Duration>),
     Permanent,
     Snooze(Duration),

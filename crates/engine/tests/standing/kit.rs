@@ -10,13 +10,27 @@ use tenure::databases::{PAGE_MAX, Query};
 
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The databases that outlive an engine.
-pub fn on_files<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+/// The databases that outlive an engine, both new. The folder goes with the first.
+fn files() -> (tempfile::TempDir, [String; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
     let number = tenure::databases::outside::chance();
-    run(format!("sqlite:{}", folder.path().join("tenure.db").display()), &test);
-    run(format!("{server}?schema=standing_{number:x}"), &test);
+    let file = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    (folder, [file, format!("{server}?schema=standing_{number:x}")])
+}
+
+pub fn on_files<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    let (_folder, urls) = files();
+    urls.into_iter().for_each(|url| run(url, &test));
+}
+
+/// Both at the same time.
+pub fn on_files_together<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    let (_folder, [file, server]) = files();
+    let both = async |_: String| {
+        tokio::join!(test(file.clone()), test(server.clone()));
+    };
+    run("both:".to_string(), &both);
 }
 
 pub fn on_each<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
