@@ -17,6 +17,7 @@ mod needs;
 mod probes;
 mod properties;
 mod retries;
+mod schedules;
 mod sweeps;
 mod systems;
 mod tickets;

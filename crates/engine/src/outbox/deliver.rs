@@ -156,3 +156,70 @@ fn create(parts: &Parts, webhook: ItemId, sent: &Sent) -> Request {
     let actor = Actor::new(Role::System, parts.node.clone());
     Request { store: parts.store.clone(), actor, command: Command::Create(create) }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_databases::Query;
+
+    use super::*;
+    use crate::outbox::webhook::Webhook;
+    use crate::tenure::{New, Tenure};
+    use crate::worker::{Done, Job};
+
+    async fn deliveries(tenure: &Tenure) -> usize {
+        let kind = Some(crate::outbox::delivery_kind());
+        tenure.list(Query { kind, limit: 1_000, ..Query::default() }).await.unwrap().len()
+    }
+
+    // covers: K-26
+    #[test]
+    fn who_dies_before_the_mark_makes_nothing_twice_and_leaves_nothing_out() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let hook = |name: &str| Webhook::new(name, "https://example.com/").secret("env:NONE");
+            tenure.webhook(hook("a")).await.unwrap();
+            tenure.webhook(hook("b").label("other")).await.unwrap();
+            let send = async |job: Job| Done::default().message("sent", &job.payload::<u32>()?);
+            let worker = tenure.worker("w").handle("job", send).start().unwrap();
+            for number in 0..3_u32 {
+                let job = tenure.create(New::job(&number)).await.unwrap();
+                tenure.wait(job.id, std::time::Duration::from_secs(60)).await.unwrap();
+            }
+            worker.drain().await;
+            let parts = tenure.inner.parts();
+            let mark = mark_of(&parts.store);
+            // The deliveries are made, and then it dies: first after one, then after all.
+            for many in [1, 3] {
+                let mut state = State::default();
+                state.look(&parts).await.unwrap();
+                let page = page(&parts.kept, &parts.store, 0).await.unwrap();
+                assert!(state.deliver(&parts, &page.messages[..many]).await.unwrap());
+                assert_eq!((deliveries(&tenure).await, parts.kept.mark(&mark).await.unwrap()), (many, None));
+            }
+            Deliverer::default().turn(&parts).await.unwrap();
+            assert_eq!(deliveries(&tenure).await, 3);
+            let end = parts.kept.mark(&mark).await.unwrap().unwrap();
+            assert_eq!(end, tenure.head().await.unwrap().position, "as far as it has read");
+            // The next one begins there.
+            Deliverer::default().turn(&parts).await.unwrap();
+            assert_eq!(deliveries(&tenure).await, 3);
+        });
+    }
+
+    #[test]
+    fn a_long_log_is_skipped_up_to_the_first_webhook() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let jobs = tenure.create_all((0..100_u32).map(|number| New::job(&number))).await;
+            let first = jobs[0].as_ref().unwrap().created;
+            let parts = tenure.inner.parts();
+            let hours = |count: u64| std::time::Duration::from_secs(count * 3600);
+            assert_eq!(skip(&parts.kept, 0, first.before(hours(1))).await.unwrap(), 0);
+            assert_eq!(skip(&parts.kept, 0, first).await.unwrap(), 0, "clocks differ a little");
+            assert_eq!(skip(&parts.kept, 0, first.after(hours(1))).await.unwrap(), 99);
+            assert_eq!(skip(&parts.kept, 40, first.before(hours(1))).await.unwrap(), 40);
+        });
+    }
+}
