@@ -20,11 +20,11 @@ fn finals(kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_five_systems_ship_fourteen_kinds() {
+fn the_five_systems_ship_fourteen_kinds_and_the_engine_four() {
     let mut systems: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.system).collect();
     systems.dedup();
-    assert_eq!(systems, ["claims", "jobs", "runs", "todos", "tickets"]);
-    assert_eq!(tables().iter().count(), 14);
+    assert_eq!(systems, ["claims", "jobs", "runs", "todos", "tickets", "engine"]);
+    assert_eq!(tables().iter().count(), 18);
 }
 
 #[test]
@@ -131,15 +131,15 @@ fn a_todo_moves_by_these_rows_and_no_others() {
 }
 
 #[test]
-fn every_ended_state_is_final_but_two() {
+fn every_ended_state_is_final_but_three() {
     let tables = tables();
     let mut left: Vec<String> = Vec::new();
     for table in tables.iter() {
         let ended = table.state_ids().filter(|id| table.phase(*id).is_ended() && !table.is_final(*id));
         left.extend(ended.map(|id| format!("{} {}", table.kind, table.name(id))));
     }
-    // A failed claim is enqueued again; a newer validation supersedes an older one.
-    assert_eq!(left, ["claim failed", "validation submitted"]);
+    // A failed claim is enqueued again, a failed delivery redriven; a newer validation supersedes an older one.
+    assert_eq!(left, ["claim failed", "delivery FAILED", "validation submitted"]);
 }
 
 #[test]
@@ -166,4 +166,28 @@ fn claim_records_of_tickets_have_their_own_names_and_short_leases() {
         assert_eq!(settings.resource_type.as_deref(), Some(resource_type));
         assert_eq!((settings.lease.as_secs(), settings.lease_max.as_secs()), (60, 120));
     }
+}
+
+// covers: K-36
+#[test]
+fn a_tick_creates_its_successor_only_while_its_schedule_is_active() {
+    assert_eq!(
+        rows("tick"),
+        [
+            "— create → WAITING [api/system; ] {}",
+            "WAITING lease → FIRING [api; ] {}",
+            "FIRING commit → FIRED [api; ] {create any; move schedule fire/end}",
+            "FIRING fail → WAITING [api; ] {}",
+            "FIRING release → WAITING [api; ] {}",
+            "FIRING expire → WAITING [system; ] {}",
+        ]
+    );
+    let schedule = table("schedule");
+    let fires: Vec<&str> = schedule
+        .rows
+        .iter()
+        .filter(|row| row.event.as_str() == "fire")
+        .map(|row| row.from.map_or("—", |from| schedule.name(from)))
+        .collect();
+    assert_eq!(fires, ["ACTIVE"]);
 }

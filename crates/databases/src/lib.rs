@@ -8,11 +8,14 @@
 //! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
 //! either form ([`verify`]).
 //!
+//! Who follows the log keeps how far they have come with [`follow`].
+//!
 //! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
 
 pub mod batch;
 pub mod export;
+pub mod follow;
 pub mod gather;
 mod id_map;
 pub mod memory;

@@ -3,6 +3,8 @@
 //! One transaction at a time, so nothing ever waits for a row. It loads exactly what [`Tx::lock`] promises and no more,
 //! which makes it the reference for what the others must load.
 
+mod follow;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -46,6 +48,7 @@ struct Kept {
     /// The log in append order; an entry's position is its place here, from 1.
     order: Vec<(ItemId, u64)>,
     batches: BTreeSet<BatchId>,
+    marks: BTreeMap<Key, u64>,
 }
 
 impl Memory {

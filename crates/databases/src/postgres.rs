@@ -15,7 +15,7 @@
 //! | `tx` | how a transaction begins and ends |
 //! | `load`, `controls`, `claim`, `write`, `remove`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
-//! | `read`, `log` | reading outside a transaction; the log's order |
+//! | `read`, `log`, `follow` | reading outside a transaction; the log's order; how far its readers are |
 //! | `wire` | telling other processes that there may be work |
 
 mod backup;
@@ -23,6 +23,7 @@ mod catalog;
 mod claim;
 mod controls;
 mod fault;
+mod follow;
 mod hints;
 mod inbox;
 mod laneless;

@@ -18,6 +18,7 @@
 mod backup;
 mod catalog;
 mod fault;
+mod follow;
 mod held;
 #[macro_use]
 mod rows;

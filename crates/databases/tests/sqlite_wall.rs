@@ -216,6 +216,17 @@ fn the_log_is_only_appended_to() {
 }
 
 #[test]
+fn a_mark_never_falls() {
+    let wall = Wall::new();
+    wall.stranger().execute_batch("insert into marks values ('m', 7)").unwrap();
+    wall.refuses("update marks set value = 6", "only grows");
+    wall.refuses("update marks set name = 'n'", "only grows");
+    wall.refuses("insert into marks values ('n', -1)", "CHECK");
+    let value: i64 = wall.stranger().query_row("select value from marks", [], |row| row.get(0)).unwrap();
+    assert_eq!(value, 7);
+}
+
+#[test]
 fn a_lifecycle_that_was_added_is_not_changed() {
     let wall = Wall::new();
     wall.refuses("delete from moves", "never changed");

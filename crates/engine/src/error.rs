@@ -34,6 +34,12 @@ pub enum Error {
     Json(String),
     #[error("there is no item {0} in this store")]
     NotFound(tenure_core::id::ItemId),
+    #[error("this is no schedule: {0}")]
+    Schedule(String),
+    #[error("this is no webhook: {0}")]
+    Webhook(String),
+    #[error("no {kind} is named {name:?} in this store")]
+    NoSuchName { kind: tenure_core::word::Kind, name: String },
     /// It goes on; only the waiting has ended.
     #[error("item {0} has not come to rest in time; it goes on, and can be waited for again")]
     StillOpen(tenure_core::id::ItemId),
@@ -57,7 +63,7 @@ impl Error {
     }
 }
 
-fn words(answer: &Answer) -> String {
+pub(crate) fn words(answer: &Answer) -> String {
     let code = answer.code().map(|code| code.to_string()).unwrap_or_default();
     match answer {
         Answer::LeaseLost(why) | Answer::NotFound(why) => format!("{code}: {why}"),

@@ -10,8 +10,10 @@ use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::word::{Kind, Store};
+use tenure_core::word::{Key, Kind, Store};
+use tenure_core::world::Message;
 use tenure_databases::batch::inbox::{Turn, take_in};
+use tenure_databases::follow::{Follow, MessageId};
 use tenure_databases::gather::{Gather, Options, Writers};
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
@@ -106,6 +108,28 @@ impl Kept {
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {
         on!(self, database => take_in(&**database, limit, draw).await)
+    }
+
+    pub async fn standing(
+        &self,
+        store: &Store,
+        kind: &Kind,
+        after: Option<&Key>,
+        limit: usize,
+    ) -> Result<Vec<(Key, ItemId)>, Error> {
+        on!(self, database => database.standing(store, kind, after, limit).await)
+    }
+
+    pub async fn message(&self, store: &Store, message: MessageId) -> Result<Option<Message>, Error> {
+        on!(self, database => database.message(store, message).await)
+    }
+
+    pub async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
+        on!(self, database => database.mark(name).await)
+    }
+
+    pub async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
+        on!(self, database => database.set_mark(name, value).await)
     }
 
     pub fn tables(&self) -> Arc<Tables> {

@@ -28,6 +28,8 @@
 //! | [`Standing`] | what holds a kind back |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
+//! | [`Schedule`] | work that is created at its times |
+//! | [`Webhook`], [`Subscription`] | who is told of messages, outside and in this process |
 //! | [`Counters`] | what was done and met |
 
 mod attempts;
@@ -37,7 +39,9 @@ mod controls;
 mod error;
 mod kept;
 mod loops;
+mod outbox;
 mod redrive;
+mod schedule;
 mod tenure;
 mod time;
 mod worker;
@@ -46,7 +50,9 @@ pub use attempts::{Attempt, Holder, Holding};
 pub use controls::Standing;
 pub use error::{Error, OpenError};
 pub use loops::Counters;
+pub use outbox::{Hooked, Message, NotASecret, Secret, Subscriber, Subscription, Webhook};
 pub use redrive::{BULK_MAX, Bulk, Mode, Outcome};
+pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;

@@ -8,6 +8,8 @@
 //! | wire | tells other processes that there may be work, and hears it from them; runs without the others too |
 //! | retention | removes what has been kept for as long as its kind is kept |
 //! | sequence | gives committed entries their place in the log |
+//! | schedules | fires ticks, and sees to it that a schedule has one |
+//! | outbox | makes deliveries of messages and webhooks, and sends them |
 //!
 //! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
 //! no lost connection ends a loop. Any number of processes may run them on one database.
@@ -23,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::draw::Draw;
-use tenure_core::word::{Store, Who};
+use tenure_core::word::{Kind, Store, Who};
 use tenure_databases::Error;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside::chance;
@@ -32,6 +34,8 @@ use tokio::task::JoinSet;
 
 use crate::bell::Bells;
 use crate::kept::Kept;
+use crate::outbox::{self, Secrets};
+use crate::schedule;
 use crate::time::pause;
 
 pub use counters::Counters;
@@ -56,12 +60,13 @@ pub(crate) struct Parts {
     pub gather: Gather,
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
-    pub node: Who,
+    /// The namespace whose schedules and messages are looked after. Sweeping knows none.
     pub store: Store,
+    pub node: Who,
 }
 
 /// Runs until the engine ends.
-pub(crate) async fn run(parts: Parts) {
+pub(crate) async fn run(parts: Parts, secrets: Secrets) {
     let mut loops = JoinSet::new();
     loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
     loops.spawn(every(DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
@@ -70,6 +75,8 @@ pub(crate) async fn run(parts: Parts) {
         let pass = pass.clone();
         async move { retention::turn(&parts, &mut *pass.lock().await).await }
     }));
+    loops.spawn(schedule::run(parts.clone()));
+    loops.spawn(outbox::run(parts.clone(), secrets));
     if !matches!(parts.kept, Kept::Memory(_)) {
         loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
     }
@@ -81,8 +88,23 @@ pub(crate) async fn run(parts: Parts) {
     while loops.join_next().await.is_some() {}
 }
 
+/// Waits until an item of a kind stands for its key: until then there is nothing to do for who looks after them.
+pub(crate) async fn wait_for_first(parts: &Parts, kind: &Kind, interval: Duration) {
+    let mut bell = parts.bells.listen(kind);
+    loop {
+        bell.mark_unchanged();
+        match parts.kept.standing(&parts.store, kind, None, 1).await {
+            Ok(standing) if !standing.is_empty() => return,
+            Ok(_) => {}
+            Err(error) => parts.counters.failed_turn(&error.to_string()),
+        }
+        // Another process may create it: nobody rings for that.
+        let _ = tokio::time::timeout(interval, bell.changed()).await;
+    }
+}
+
 /// Takes a turn, and another at once while there is more to do.
-async fn every<F>(interval: Duration, parts: Parts, turn: impl Fn(Parts) -> F)
+pub(crate) async fn every<F>(interval: Duration, parts: Parts, turn: impl Fn(Parts) -> F)
 where
     F: Future<Output = Result<bool, Error>> + Send + 'static,
 {

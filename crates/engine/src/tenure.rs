@@ -13,7 +13,7 @@ use tenure_core::id::ItemId;
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::lifecycle::shipped;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_core::request::{Cancel, Command, Create, Effects, Request};
+use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Store, Who};
 use tenure_databases::batch::Reply;
@@ -27,6 +27,7 @@ use crate::bell::Bells;
 use crate::error::{Error, OpenError};
 use crate::kept::Kept;
 use crate::loops::{self, Counters};
+use crate::outbox::{Secret, Secrets};
 use crate::worker::WorkerBuilder;
 
 /// A database that is open, and the engine on it. Clones are the same engine; it ends with the last of them.
@@ -49,6 +50,19 @@ pub(crate) struct Inner {
     pub incarnation: Who,
 }
 
+impl Inner {
+    pub fn parts(&self) -> loops::Parts {
+        loops::Parts {
+            kept: self.kept.clone(),
+            gather: self.gather.clone(),
+            bells: self.bells.clone(),
+            counters: self.counters.clone(),
+            store: self.store.clone(),
+            node: self.incarnation.clone(),
+        }
+    }
+}
+
 /// How an engine is opened.
 #[derive(Debug)]
 pub struct Builder {
@@ -57,6 +71,7 @@ pub struct Builder {
     name: String,
     tables: Tables,
     loops: bool,
+    secrets: Secrets,
 }
 
 impl Builder {
@@ -75,6 +90,12 @@ impl Builder {
     /// Lifecycles to put in force, beside those that are there.
     pub fn lifecycles(mut self, tables: Tables) -> Builder {
         self.tables = tables;
+        self
+    }
+
+    /// A secret that webhooks name as `given:NAME`. It stays in this process.
+    pub fn secret(mut self, name: impl Into<String>, secret: Secret) -> Builder {
+        self.secrets.add(name.into(), secret);
         self
     }
 
@@ -98,19 +119,11 @@ impl Builder {
         });
         let (kept, gather) = opened.await?;
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-        let parts = loops::Parts {
-            kept: kept.clone(),
-            gather: gather.clone(),
-            bells: bells.clone(),
-            counters: counters.clone(),
-            node: incarnation.clone(),
-            store: store.clone(),
-        };
-        background.spawn(loops::wire::run(parts.clone()));
-        if self.loops {
-            background.spawn(loops::run(parts));
-        }
         let inner = Inner { background, kept, gather, bells, counters, store, api, incarnation };
+        inner.background.spawn(loops::wire::run(inner.parts()));
+        if self.loops {
+            inner.background.spawn(loops::run(inner.parts(), self.secrets));
+        }
         Ok(Tenure { inner: Arc::new(inner) })
     }
 }
@@ -194,6 +207,7 @@ impl Tenure {
             name: "program".to_string(),
             tables: shipped::tables(),
             loops: true,
+            secrets: Secrets::default(),
         }
     }
 
@@ -220,6 +234,14 @@ impl Tenure {
         let (reason, offers) = (Some(reason.into()), Effects::default());
         let cancel = Cancel { item, reason, expected_version: None, offers };
         match self.ask(Command::Cancel(cancel)).await?.answer {
+            Answer::Done(item) | Answer::Same(item) => Ok(item),
+            no => Err(Error::Refused(Box::new(no))),
+        }
+    }
+
+    /// Takes a plain event of its lifecycle: `redrive`, `approve`.
+    pub async fn advance(&self, item: ItemId, event: &str) -> Result<SharedItem, Error> {
+        match self.ask(Command::Move(Move::new(item, event.parse()?))).await?.answer {
             Answer::Done(item) | Answer::Same(item) => Ok(item),
             no => Err(Error::Refused(Box::new(no))),
         }
@@ -316,7 +338,7 @@ impl Tenure {
         Request { store: self.inner.store.clone(), actor: self.inner.api.clone(), command }
     }
 
-    async fn ask(&self, command: Command) -> Result<Reply, Error> {
+    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Error> {
         let request = self.request(command);
         let reply = self.inner.gather.ask(request.clone()).await?;
         self.inner.bells.heard(&request, &reply);

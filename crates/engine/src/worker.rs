@@ -33,6 +33,8 @@ use runner::Runner;
 pub use handler::{Handler, Job};
 pub(crate) use lines::LABEL;
 pub use lines::Lines;
+#[cfg(test)]
+pub(crate) use outcome::How;
 pub use outcome::{Done, Failure};
 
 /// Handlers that run at the same time, unless a worker says otherwise.
@@ -111,7 +113,7 @@ impl WorkerBuilder {
             grace: self.grace,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
-            parts: runner::Parts::of(&inner),
+            parts: runner::Parts::of(&inner.parts()),
         };
         inner.background.spawn(async move {
             runner.run().await;
@@ -119,6 +121,29 @@ impl WorkerBuilder {
         });
         Ok(Worker { stop, end: Some(end), _tenure: self.tenure })
     }
+}
+
+/// A worker of the engine itself. It ends with the engine.
+pub(crate) struct Within {
+    pub actor: Actor,
+    pub handlers: Vec<(Kind, Arc<dyn Handler>)>,
+    pub concurrency: usize,
+    pub outside: Handle,
+}
+
+pub(crate) async fn run_within(parts: &crate::loops::Parts, worker: Within) {
+    let runner = Runner {
+        kinds: worker.handlers.iter().map(|(kind, _)| kind.clone()).collect(),
+        handlers: worker.handlers.into_iter().collect(),
+        actor: worker.actor,
+        concurrency: worker.concurrency,
+        lease: None,
+        grace: GRACE,
+        stop: CancellationToken::new(),
+        outside: worker.outside,
+        parts: runner::Parts::of(parts),
+    };
+    runner.run().await;
 }
 
 /// A worker that works. Dropped, it is told to drain and nobody waits for it.

@@ -78,7 +78,7 @@ impl Create {
     }
 
     pub(super) fn decide(&self, draft: &mut Draft, request: &Request, draw: &mut Draw) -> Decided {
-        let plan = self.plan(draft, &request.store, &request.actor, draw)?;
+        let plan = self.plan(draft, &request.store, &request.actor, None, draw)?;
         let id = plan.item();
         let repeated = matches!(plan, Plan::Repeat { .. });
         let answer = self.perform(draft, &request.store, &request.actor, plan)?;
@@ -97,12 +97,13 @@ impl Create {
         }
     }
 
-    /// What this create will come to, before anything is written.
+    /// What this create will come to, before anything is written. `leaving` ends with the same request.
     pub(super) fn plan(
         &self,
         draft: &Draft,
         store: &Store,
         actor: &Actor,
+        leaving: Option<ItemId>,
         draw: &mut Draw,
     ) -> Result<Plan, Answer> {
         let unknown = || Answer::Invalid(Problem::invalid(format!("there is no lifecycle `{}`", self.kind)));
@@ -117,7 +118,8 @@ impl Create {
         let birth = self.birth(&table).map_err(Answer::Invalid)?;
         let row = self.choose(&table, actor)?;
         let To::State(state) = row.to else { return Err(self.refused(row)) };
-        if let Some(open) = self.coalesces(draft, store, &table, &birth) {
+        let open = self.coalesces(draft, store, &table, &birth);
+        if let Some(open) = open.filter(|open| Some(*open) != leaving) {
             return Ok(Plan::Fold { item: open, digest: birth.digest() });
         }
         let id = draw.id(draft.now());

@@ -19,9 +19,9 @@ use crate::draw::Draw;
 use crate::entry::{Cause, MessageMark, Written};
 use crate::id::ItemId;
 use crate::item::Item;
-use crate::lifecycle::Row;
 use crate::lifecycle::effect::{Effect, Scope};
 use crate::lifecycle::event::Event;
+use crate::lifecycle::{Row, To};
 use crate::request::{Create, EFFECTS_MAX, EffectMove, Effects, NewMessage, NewRecord};
 
 /// How given effects stand to the row's Effect column.
@@ -158,7 +158,7 @@ impl Prepared {
             if create.name.clone().is_some_and(|name| !names.insert((create.kind.clone(), name))) {
                 return Err(Answer::Invalid(Problem::invalid("two effects create under one name")));
             }
-            let plan = create.plan(draft, &wanted.item.store, &acting, draw)?;
+            let plan = create.plan(draft, &wanted.item.store, &acting, wanted.leaving(), draw)?;
             self.creates.push((create.clone(), plan, acting));
         }
         Ok(())
@@ -225,6 +225,16 @@ impl Prepared {
 }
 
 impl Wanted<'_> {
+    /// The item itself, if this row ends it: it stands for nothing that is created beside it, so that it can create its
+    /// own successor. What commits before it finishes is still there when its effects are written.
+    fn leaving(&self) -> Option<ItemId> {
+        match self.row.to {
+            To::State(_) if self.row.event == Event::Finish => None,
+            To::State(to) => self.item.table.phase(to).is_ended().then_some(self.item.id),
+            To::Refuse(_) => None,
+        }
+    }
+
     /// Listed: it is the row's work and the engine writes it. Else the caller may where it could directly.
     fn standing(
         &self,

@@ -1,4 +1,5 @@
-//! The lifecycles that ship with Tenure: the files of the five systems, kept in the program.
+//! The lifecycles that ship with Tenure: the files of the five systems and of the engine itself, kept in
+//! the program.
 //!
 //! They have no privilege. Each is read by the same parser as a user's own file, and could be one.
 
@@ -11,7 +12,7 @@ use super::tables::Tables;
 /// A lifecycle file that is part of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Shipped {
-    /// Which of the five systems it belongs to.
+    /// Which of the five systems it belongs to; `engine` for what the engine makes of its own work.
     pub system: &'static str,
     pub file: &'static str,
     pub source: &'static str,
@@ -34,6 +35,7 @@ shipped! {
     "runs": "document.md", "run.md";
     "todos": "todo.md", "session.md";
     "tickets": "ticket.md", "blocker.md", "ticket_ready.md", "work_order.md", "gate.md";
+    "engine": "schedule.md", "tick.md", "webhook.md", "delivery.md";
 }
 
 /// The shipped lifecycles, read. Panics if one has a fault: that is a bug in this program, which its tests find first.

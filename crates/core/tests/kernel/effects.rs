@@ -218,19 +218,29 @@ fn a_named_create_is_made_once_whoever_commits_it() {
     assert_eq!(bench.refusal("worker:c/1", commit_with(third, twice)), "INVALID_REQUEST");
 }
 
-// covers: M-01, K-37
+// covers: M-01, K-36, K-37
 #[test]
 fn an_effect_is_not_folded_into_what_the_same_commit_ends() {
     let mut bench = Bench::new();
     let event = || new("ticket_ready", r#"{"ticket_id":"t"}"#);
     let ready = bench.created("worker:r", event()).id;
     let execution = bench.run("worker:a/1", ready);
-    // The next event of the ticket can not be the one that is being processed.
-    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, creating(event()))), "INVALID_REQUEST");
-    let twice = Effects { creates: vec![event(), event()], ..Effects::default() };
+    let twice = || Effects { creates: vec![event(), event()], ..Effects::default() };
+    assert_eq!(bench.refusal("worker:a/1", commit_with(execution, twice())), "INVALID_REQUEST");
+    // The next event of the ticket is not the one that is being processed: that one ends with this commit.
+    assert!(bench.ask("worker:a/1", commit_with(execution, creating(event()))).is_yes());
+    let open: Vec<ItemId> =
+        bench.world.items.values().filter(|item| !item.phase().is_ended()).map(|item| item.id).collect();
+    assert_eq!((open.len(), open.contains(&ready)), (1, false));
+    let next = bench.ask("worker:r", Command::Create(event()));
+    assert!(
+        matches!(&next, Answer::Coalesced(item) if item.id == open[0]),
+        "it stands for the key: {next:?}"
+    );
     let ticket = bench.create("human:eva", "ticket", r#"{"title":"t"}"#);
-    bench.ask("worker:a/1", commit(execution));
-    assert_eq!(bench.refusal("human:eva", step_with(ticket, "approve", twice)), "INVALID_REQUEST");
+    let next = bench.run("worker:a/1", open[0]);
+    bench.ask("worker:a/1", commit(next));
+    assert_eq!(bench.refusal("human:eva", step_with(ticket, "approve", twice())), "INVALID_REQUEST");
 }
 
 // covers: C-09, K-37

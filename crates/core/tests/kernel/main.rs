@@ -22,6 +22,7 @@ mod probes;
 mod properties;
 mod retention;
 mod retries;
+mod schedules;
 mod sweeps;
 mod systems;
 mod tickets;

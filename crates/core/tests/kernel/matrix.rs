@@ -62,7 +62,9 @@ fn blocks(table: &Table) -> Vec<Block> {
             blocks.push(block(table, state, format!("{name} ({})", table.phase(state)), &scene));
             continue;
         }
-        let holder = scene.holder(Role::Worker);
+        let may_hold = |role: &Role| table.roles_of(&Event::Lease).names(*role);
+        let holds = [Role::Worker].into_iter().chain(Role::ALL).find(may_hold).expect("somebody can hold it");
+        let holder = scene.holder(holds);
         scene.do_as(&holder, &Asked::Start);
         blocks.push(block(table, state, format!("{name} (active)"), &scene));
         if table.rows_from(Some(state), &Event::Finish).next().is_some() {

@@ -31,6 +31,7 @@ migrations! {
     1 "0001_tables";
     2 "0002_wall";
     3 "0003_controls";
+    4 "0004_marks";
     5 "0005_prune";
 }
 

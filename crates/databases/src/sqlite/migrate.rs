@@ -32,6 +32,7 @@ macro_rules! migrations {
 migrations! {
     1 "first" "0001_first";
     2 "controls" "0002_controls";
+    3 "marks" "0003_marks";
     4 "prune" "0004_prune";
 }
 

@@ -9,6 +9,7 @@ mod creating;
 mod exporting;
 mod fencing;
 mod files;
+mod following;
 mod harness;
 mod leasing;
 #[path = "../../../core/tests/kernel/limited.rs"]
@@ -179,6 +180,11 @@ conformance! {
     #[test] fn an_item_that_is_missing_without_a_prune_is_found() { pruning }
     // covers: K-41, K-42
     #[test] fn a_log_with_removed_items_is_replayed_to_the_same_rows() { pruning }
+    // covers: K-26
+    #[test] fn a_mark_only_grows() { following }
+    // covers: K-26
+    #[test] fn a_message_is_read_by_what_names_it() { following }
+    #[test] fn those_that_stand_for_their_keys_are_listed() { following }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     // covers: K-19

@@ -2,6 +2,7 @@
 
 use tenure_core::answer::Answer;
 use tenure_databases::Database;
+use tenure_databases::follow::Follow;
 
 use crate::kit::*;
 
@@ -22,6 +23,7 @@ fn what_the_kernel_would_never_do_is_refused_to_everybody() {
         let leases = lease(&kit.database, "worker:a/1", "job", 2).await;
         assert!(ask(&kit.database, commit("worker:a/1", leases[0].execution)).await.is_yes());
         while kit.database.sequence(100).await.unwrap() > 0 {}
+        kit.database.set_mark(&"m".parse().unwrap(), 7).await.unwrap();
         let done = "where committed is not null";
         let live = "where owner is not null";
         let step = "version = version + 1, head = sha256('x')";
@@ -57,6 +59,7 @@ fn what_the_kernel_would_never_do_is_refused_to_everybody() {
             ("update segments set seq = 0".to_string(), "append-only"),
             ("update segments set pos = pos + 1".to_string(), "given once"),
             ("update segments set pos = null, chain = null".to_string(), "given once"),
+            ("update marks set value = 6".to_string(), "only grows"),
             ("delete from segments".to_string(), "append-only"),
             ("truncate segments".to_string(), "append-only"),
         ] {

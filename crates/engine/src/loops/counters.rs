@@ -53,6 +53,10 @@ counters! {
     inbox_taken,
     /// Rows of the inbox that stay there with the reason.
     inbox_refused,
+    /// Times of schedules that a tick of this process was to create.
+    occurrences,
+    /// Times of schedules that were missed, and dropped by their rule.
+    occurrences_dropped,
     /// Turns of a loop that failed; the next came at its time.
     failed_turns,
     /// Acquires that the database did not answer.
@@ -92,6 +96,11 @@ impl Counters {
 
     pub(crate) fn one_acquire(&self) {
         self.acquires.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn one_tick(&self, made: usize, dropped: u64) {
+        self.occurrences.fetch_add(made as u64, Ordering::Relaxed);
+        self.occurrences_dropped.fetch_add(dropped, Ordering::Relaxed);
     }
 
     pub(crate) fn leases(&self, count: usize) {

@@ -17,7 +17,7 @@ pub(super) type After = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Se
 #[derive(Default)]
 pub struct Done {
     pub(super) output: Option<Body>,
-    pub(super) effects: Effects,
+    pub(crate) effects: Effects,
     pub(super) after: Option<After>,
 }
 
@@ -81,11 +81,11 @@ pub(super) fn record(label: &str, name: &str, value: &impl Serialize) -> Result<
 #[derive(Debug)]
 pub struct Failure {
     pub(super) reason: String,
-    pub(super) how: How,
+    pub(crate) how: How,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum How {
+pub(crate) enum How {
     Retry(Option<Duration>),
     Permanent,
     Snooze(Duration),
@@ -114,6 +114,12 @@ impl Failure {
     /// Not yet: given back for a while. It costs no attempt.
     pub fn snooze(delay: Duration, reason: impl Into<String>) -> Failure {
         Failure { reason: reason.into(), how: How::Snooze(delay) }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
     }
 }
 

@@ -28,7 +28,6 @@ use super::outcome::{After, Done, Failure, How};
 use super::pulse;
 use crate::bell::Bells;
 use crate::loops::Counters;
-use crate::tenure::Inner;
 use crate::time::{now, pause};
 
 /// Leases that one call asks for at most.
@@ -63,12 +62,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub fn of(inner: &Inner) -> Parts {
+    pub fn of(parts: &crate::loops::Parts) -> Parts {
         Parts {
-            gather: inner.gather.clone(),
-            bells: inner.bells.clone(),
-            counters: inner.counters.clone(),
-            store: inner.store.clone(),
+            gather: parts.gather.clone(),
+            bells: parts.bells.clone(),
+            counters: parts.counters.clone(),
+            store: parts.store.clone(),
         }
     }
 }

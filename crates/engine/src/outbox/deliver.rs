@@ -1,0 +1,225 @@
+//! Making deliveries: every message of the log and every webhook that wants it become an item, named by both. Then the mark.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::actor::{Actor, Role};
+use tenure_core::body::Body;
+use tenure_core::id::ItemId;
+use tenure_core::request::{Command, Create, Request};
+use tenure_core::time::Time;
+use tenure_core::word::{Key, Label, Store};
+use tenure_databases::Error;
+use tenure_databases::follow::MessageId;
+use tokio::sync::Mutex;
+
+use super::follow::{KEEP_EVERY, Sent, page, skip};
+use super::webhook::Subscribed;
+use crate::loops::Parts;
+
+/// Webhooks that one turn looks at. Each message is held against all of them.
+const WEBHOOKS_MAX: usize = 1_000;
+
+/// A delivery's payload: which message, and where to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Delivery {
+    pub webhook: ItemId,
+    pub item: ItemId,
+    pub version: u64,
+    pub ordinal: u32,
+    /// When it was committed.
+    pub at: Time,
+}
+
+impl Delivery {
+    pub fn message(&self) -> MessageId {
+        MessageId { item: self.item, version: self.version, ordinal: self.ordinal }
+    }
+}
+
+/// The stable key of a message.
+pub(super) fn key_of(message: &MessageId) -> String {
+    format!("{}-{}-{}", message.item, message.version, message.ordinal)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Deliverer {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What a webhook wants never changes, so it is read once.
+    webhooks: HashMap<ItemId, Wants>,
+    position: Option<u64>,
+    kept: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Wants {
+    labels: Vec<Label>,
+    since: Time,
+}
+
+impl Wants {
+    /// Messages that were committed before the webhook was created are not sent to it.
+    fn want(&self, sent: &Sent) -> bool {
+        sent.at >= self.since && (self.labels.is_empty() || self.labels.contains(&sent.label))
+    }
+}
+
+impl Deliverer {
+    /// True: there is more.
+    pub async fn turn(&self, parts: &Parts) -> Result<bool, Error> {
+        let mut state = self.state.lock().await;
+        state.look(parts).await?;
+        let Some(since) = state.webhooks.values().map(|wants| wants.since).min() else { return Ok(false) };
+        let mark = mark_of(&parts.store);
+        let from = match state.position {
+            Some(position) => position,
+            None => {
+                let kept = parts.kept.mark(&mark).await?.unwrap_or_default();
+                state.kept = kept;
+                skip(&parts.kept, kept, since).await?
+            }
+        };
+        let page = page(&parts.kept, &parts.store, from).await?;
+        let made = state.deliver(parts, &page.messages).await?;
+        if made || page.end >= state.kept + KEEP_EVERY {
+            parts.kept.set_mark(&mark, page.end).await?;
+            state.kept = page.end;
+        }
+        state.position = Some(page.end);
+        Ok(page.more)
+    }
+}
+
+impl State {
+    /// Which webhooks there are now.
+    async fn look(&mut self, parts: &Parts) -> Result<(), Error> {
+        let standing = parts.kept.standing(&parts.store, &super::kind(), None, WEBHOOKS_MAX).await?;
+        if standing.is_empty() {
+            // While nobody listens the log goes by unread; whoever comes next begins where they were created.
+            self.position = None;
+        }
+        self.webhooks.retain(|id, _| standing.iter().any(|(_, standing)| standing == id));
+        for (name, id) in standing {
+            if self.webhooks.contains_key(&id) {
+                continue;
+            }
+            let Some(whole) = parts.kept.whole(&parts.store, id).await? else { continue };
+            let since = whole.item.created;
+            match whole.payload.as_ref().map(Subscribed::read) {
+                Some(Ok(subscribed)) => {
+                    self.webhooks.insert(id, Wants { labels: subscribed.labels, since });
+                }
+                Some(Err(why)) => {
+                    parts.counters.failed_turn(&format!("webhook {name} can not be told: {why}"))
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there was anything to deliver. An error leaves the mark where it is: the same names are asked for again.
+    async fn deliver(&self, parts: &Parts, messages: &[Sent]) -> Result<bool, Error> {
+        let mut requests = Vec::new();
+        for sent in messages {
+            let wanting = self.webhooks.iter().filter(|(_, wants)| wants.want(sent));
+            requests.extend(wanting.map(|(webhook, _)| create(parts, *webhook, sent)));
+        }
+        let replies = parts.gather.ask_all(requests.clone()).await;
+        for (request, reply) in requests.iter().zip(replies) {
+            let reply = reply?;
+            parts.bells.heard(request, &reply);
+            if let Some(code) = reply.answer.code() {
+                parts.counters.failed_turn(&format!("a delivery was refused: {code}"));
+            }
+        }
+        Ok(!requests.is_empty())
+    }
+}
+
+pub(super) fn mark_of(store: &Store) -> Key {
+    format!("webhooks of {store}").parse().expect("a store's name is short")
+}
+
+fn create(parts: &Parts, webhook: ItemId, sent: &Sent) -> Request {
+    let MessageId { item, version, ordinal } = sent.id;
+    let delivery = Delivery { webhook, item, version, ordinal, at: sent.at };
+    let bytes = serde_json::to_vec(&delivery).expect("ids, numbers and a time are JSON");
+    let payload = Body::json(bytes).expect("what serde writes is JSON");
+    let mut create = Create::new(super::delivery_kind(), payload);
+    create.name = Some(format!("{} to {webhook}", key_of(&sent.id)).parse().expect("ids are short"));
+    let actor = Actor::new(Role::System, parts.node.clone());
+    Request { store: parts.store.clone(), actor, command: Command::Create(create) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_databases::Query;
+
+    use super::*;
+    use crate::outbox::webhook::Webhook;
+    use crate::tenure::{New, Tenure};
+    use crate::worker::{Done, Job};
+
+    async fn deliveries(tenure: &Tenure) -> usize {
+        let kind = Some(crate::outbox::delivery_kind());
+        tenure.list(Query { kind, limit: 1_000, ..Query::default() }).await.unwrap().len()
+    }
+
+    // covers: K-26
+    #[test]
+    fn who_dies_before_the_mark_makes_nothing_twice_and_leaves_nothing_out() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let hook = |name: &str| Webhook::new(name, "https://example.com/").secret("env:NONE");
+            tenure.webhook(hook("a")).await.unwrap();
+            tenure.webhook(hook("b").label("other")).await.unwrap();
+            let send = async |job: Job| Done::default().message("sent", &job.payload::<u32>()?);
+            let worker = tenure.worker("w").handle("job", send).start().unwrap();
+            for number in 0..3_u32 {
+                let job = tenure.create(New::job(&number)).await.unwrap();
+                tenure.wait(job.id, std::time::Duration::from_secs(60)).await.unwrap();
+            }
+            worker.drain().await;
+            let parts = tenure.inner.parts();
+            let mark = mark_of(&parts.store);
+            // The deliveries are made, and then it dies: first after one, then after all.
+            for many in [1, 3] {
+                let mut state = State::default();
+                state.look(&parts).await.unwrap();
+                let page = page(&parts.kept, &parts.store, 0).await.unwrap();
+                assert!(state.deliver(&parts, &page.messages[..many]).await.unwrap());
+                assert_eq!((deliveries(&tenure).await, parts.kept.mark(&mark).await.unwrap()), (many, None));
+            }
+            Deliverer::default().turn(&parts).await.unwrap();
+            assert_eq!(deliveries(&tenure).await, 3);
+            let end = parts.kept.mark(&mark).await.unwrap().unwrap();
+            assert_eq!(end, tenure.head().await.unwrap().position, "as far as it has read");
+            // The next one begins there.
+            Deliverer::default().turn(&parts).await.unwrap();
+            assert_eq!(deliveries(&tenure).await, 3);
+        });
+    }
+
+    #[test]
+    fn a_long_log_is_skipped_up_to_the_first_webhook() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let jobs = tenure.create_all((0..100_u32).map(|number| New::job(&number))).await;
+            let first = jobs[0].as_ref().unwrap().created;
+            let parts = tenure.inner.parts();
+            let hours = |count: u64| std::time::Duration::from_secs(count * 3600);
+            assert_eq!(skip(&parts.kept, 0, first.before(hours(1))).await.unwrap(), 0);
+            assert_eq!(skip(&parts.kept, 0, first).await.unwrap(), 0, "clocks differ a little");
+            assert_eq!(skip(&parts.kept, 0, first.after(hours(1))).await.unwrap(), 99);
+            assert_eq!(skip(&parts.kept, 40, first.before(hours(1))).await.unwrap(), 40);
+        });
+    }
+}

@@ -1,0 +1,7 @@
+//! What stands and goes on by itself: schedules, webhooks and subscribers, on every database.
+
+mod kit;
+mod schedules;
+mod server;
+mod subscribers;
+mod webhooks;
