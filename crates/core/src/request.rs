@@ -197,7 +197,11 @@ impl Request {
                 need.failing.insert(fail.execution.item);
                 need.effects(&self.store, fail.execution.item, &fail.offers, tables);
             }
-            Command::Release(release) => need.execution(release.execution),
+            Command::Release(release) => {
+                // One release too many is a failure.
+                need.failing.insert(release.execution.item);
+                need.execution(release.execution);
+            }
             Command::Move(step) => {
                 need.items.insert(step.item);
                 need.items.extend(step.session);

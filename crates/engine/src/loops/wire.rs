@@ -14,8 +14,12 @@ use crate::time::pause;
 
 /// What happens within this time after a call is told with the next one. A call takes a lock of the whole server.
 const TELL_EVERY: Duration = Duration::from_millis(10);
-/// The file is looked at so often while somebody waits: one look at shared memory.
-const WATCH_EVERY: Duration = Duration::from_millis(25);
+/// The file is looked at so often while somebody waits: one look at shared memory. Where something happens more is to be expected;
+/// where nothing does the looking should not be noticed.
+const WATCH_BUSY: Duration = Duration::from_millis(20);
+const WATCH_QUIET: Duration = Duration::from_millis(200);
+/// Looks without a change after which it is quiet.
+const QUIET_AFTER: u32 = 100;
 /// A connection that was lost is not asked for again at once.
 const AWAY: Duration = Duration::from_secs(1);
 /// Stands for every kind.
@@ -37,11 +41,13 @@ async fn watch(parts: &Parts, sqlite: &Sqlite) {
         parts.bells.somebody_listens().await;
         let watched = async {
             let mut watch = sqlite.watch()?;
+            let mut unchanged = 0;
             while !parts.bells.listened().is_empty() {
-                if watch.has_changed()? {
+                unchanged = if watch.has_changed()? { 0 } else { QUIET_AFTER.min(unchanged + 1) };
+                if unchanged == 0 {
                     parts.bells.ring_all();
                 }
-                pause(WATCH_EVERY).await;
+                pause(if unchanged < QUIET_AFTER { WATCH_BUSY } else { WATCH_QUIET }).await;
             }
             Ok::<(), tenure_databases::Error>(())
         };

@@ -2,6 +2,7 @@
 
 mod controls;
 mod operations;
+mod promises;
 mod retention;
 mod working;
 
