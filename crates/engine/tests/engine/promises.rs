@@ -88,10 +88,10 @@ fn a_create_says_nothing_about_completion() {
             async { Err::<Done, Failure>(Failure::permanent("it can not be done")) }
         };
         let job = tenure.create(New::job(&1)).await.unwrap();
-        assert_eq!(job.state_name(), "PENDING", "it is kept, and nothing more");
+        assert_eq!(job.state_name().as_str(), "PENDING", "it is kept, and nothing more");
         let worker = tenure.worker("w").handle("job", handler).start().unwrap();
         begun.notified().await;
-        assert_eq!(tenure.wait(job.id, PATIENCE).await.unwrap().item.state_name(), "FAILED");
+        assert_eq!(tenure.wait(job.id, PATIENCE).await.unwrap().item.state_name().as_str(), "FAILED");
         worker.drain().await;
     });
 }

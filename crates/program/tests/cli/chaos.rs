@@ -1,4 +1,4 @@
-//! `tenure chaos` itself, for a few seconds: three nodes and twelve workers, killed, stopped and cut off. In full with
+//! `tenure chaos` itself, for two minutes on PostgreSQL and a few seconds on SQLite: three nodes and twelve workers, killed, stopped and cut off. In full with
 //! `TENURE_ROUNDS=full`.
 //!
 //! How soon a takeover comes is not judged here: the machine that runs the tests runs other tests beside them.
@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::run::{Run, folder, tenure};
 
-fn seconds() -> String {
+/// How long the faults go on.
+fn seconds(usually: &str) -> String {
     let full = std::env::var("TENURE_ROUNDS").is_ok_and(|size| size == "full");
-    if full { "300" } else { "12" }.to_string()
+    if full { "300" } else { usually }.to_string()
 }
 
 /// What every run must have come to. A failing one has printed its seed.
@@ -35,7 +36,7 @@ fn check(run: &Run, store: &str) -> Value {
 fn nothing_is_lost_doubled_or_stuck_on_sqlite() {
     let folder = folder("chaos");
     let url = format!("sqlite:{}", folder.path());
-    let run = tenure(["chaos", "--json", "--grace", "60", "--seconds", &seconds(), "--db", &url]).code(0);
+    let run = tenure(["chaos", "--json", "--grace", "60", "--seconds", &seconds("12"), "--db", &url]).code(0);
     check(&run, "sqlite");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
 }
@@ -44,7 +45,8 @@ fn nothing_is_lost_doubled_or_stuck_on_sqlite() {
 #[test]
 fn nothing_is_lost_doubled_or_stuck_on_postgres() {
     let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
-    let run = tenure(["chaos", "--json", "--grace", "60", "--seconds", &seconds(), "--db", &server]).code(0);
+    let run =
+        tenure(["chaos", "--json", "--grace", "60", "--seconds", &seconds("120"), "--db", &server]).code(0);
     let board = check(&run, "postgres");
     assert!(board["kills_of_nodes"].as_u64() > Some(0) || board["faults"].as_u64() > Some(10), "{board}");
 }
