@@ -33,9 +33,10 @@ use crate::time::{now, pause};
 /// Leases that one call asks for at most.
 const ACQUIRE_MAX: usize = 500;
 /// Leases that wait for a handler at most; so many are done in a few milliseconds where it pays to have them.
-const AHEAD_MAX: usize = 2_000;
-/// Work is fetched ahead for so long. More would only be kept from other workers.
-const AHEAD: f64 = 0.04;
+const AHEAD_MAX: usize = 3_000;
+/// Work is fetched ahead for so long: longer than it takes from a lease to its settled end, or the rate would never grow. More would
+/// only be kept from other workers.
+const AHEAD: f64 = 0.2;
 /// A worker that found nothing looks again by itself, sooner at first.
 const POLL_MIN: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
