@@ -155,7 +155,8 @@ fn what_a_handler_holds_is_renewed_for_as_long_as_it_runs() {
                 }
             }
         };
-        let worker = tenure.worker("w").handle("job", work).lease(Duration::from_secs(1)).start().unwrap();
+        // Long enough for a machine that is busy with other tests to renew it in time.
+        let worker = tenure.worker("w").handle("job", work).lease(Duration::from_secs(4)).start().unwrap();
         let job = tenure.create(New::job(&())).await.unwrap();
         let whole = tenure.wait(job.id, PATIENCE).await.unwrap();
         assert_eq!((whole.item.failures, whole.executions.len()), (0, 1), "nobody took it over");
