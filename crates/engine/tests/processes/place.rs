@@ -58,9 +58,11 @@ pub async fn until(tenure: &Tenure, id: ItemId, is_so: impl Fn(&Item) -> bool) -
         let mut looks = tokio::time::interval(Duration::from_millis(10));
         loop {
             looks.tick().await;
-            let item = tenure.item(id).await.unwrap();
-            if is_so(&item) {
-                return item;
+            match tenure.item(id).await {
+                Ok(item) if is_so(&item) => return item,
+                Ok(_) => {}
+                // Its connection was cut just now; the next look has another.
+                Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
     };
