@@ -15,11 +15,12 @@ use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
 use tenure_core::retry::{NoWay, WayBack};
 use tenure_core::word::Key;
 use tenure_databases::Query;
+use tenure_databases::batch::Reply;
 
 use crate::error::Error;
 use crate::tenure::Tenure;
 
-/// Items of one call at most: each is read with its payload, and the call is one or two transactions.
+/// Items of one call at most: each is read with its payload, and all are asked for in one call.
 pub const BULK_MAX: usize = 500;
 
 /// Whether something happens.
@@ -51,18 +52,15 @@ pub struct Bulk {
     pub next: Option<ItemId>,
 }
 
-/// An item, and what is to be asked about it.
-type Planned = (ItemId, Result<Command, Error>);
-
 impl Tenure {
     /// Has an item tried again that failed or was stopped. Asked twice it happens once.
     pub async fn retry(&self, id: ItemId) -> Result<SharedItem, Error> {
         let item = self.item(id).await?;
-        let (_, planned) = self.way_back(&item, Role::Api).await;
-        match self.asked(planned, Role::Api).await {
-            Outcome::Moved(item) | Outcome::Again(item) => Ok(item),
-            Outcome::Not(error) => Err(error),
-            Outcome::Would(_) => unreachable!("nobody asked for a dry run"),
+        let planned = vec![self.way_back(&item, Role::Api).await];
+        match self.asked(planned, Role::Api).await.pop() {
+            Some(Outcome::Moved(item) | Outcome::Again(item)) => Ok(item),
+            Some(Outcome::Not(error)) => Err(error),
+            Some(Outcome::Would(_)) | None => unreachable!("it is asked for, and answered"),
         }
     }
 
@@ -72,23 +70,17 @@ impl Tenure {
         let names_some = query.state.is_some() || query.phase.is_some();
         let query = Query { phase: query.phase.or((!names_some).then_some(Phase::Failed)), ..query };
         let (items, next) = self.page_of(query).await?;
-        let mut outcomes = Vec::with_capacity(items.len());
-        for item in &items {
-            let outcome = match mode {
-                Mode::DryRun => match item.way_back(role) {
-                    Ok(WayBack::Move(event)) => Outcome::Would(Event::Plain(event)),
-                    Ok(WayBack::Again) if item.erased => Outcome::Not(erased(item)),
-                    Ok(WayBack::Again) => Outcome::Would(Event::Create),
-                    Err(why) => Outcome::Not(no_way(item, why)),
-                },
-                Mode::Act => {
-                    let (_, planned) = self.way_back(item, role).await;
-                    self.asked(planned, role).await
+        let outcomes = match mode {
+            Mode::DryRun => items.iter().map(|item| would_redrive(item, role)).collect(),
+            Mode::Act => {
+                let mut planned = Vec::with_capacity(items.len());
+                for item in &items {
+                    planned.push(self.way_back(item, role).await);
                 }
-            };
-            outcomes.push((item.id, outcome));
-        }
-        Ok(Bulk { outcomes, next })
+                self.asked(planned, role).await
+            }
+        };
+        Ok(Bulk { outcomes: items.iter().map(|item| item.id).zip(outcomes).collect(), next })
     }
 
     /// Cancels all items that a filter finds and that have not ended, each with its own outcome.
@@ -104,12 +96,8 @@ impl Tenure {
             self.request(Command::Cancel(Cancel { item: item.id, reason, expected_version: None, offers }))
         };
         let replies = self.ask_all(open.iter().map(request).collect()).await;
-        let outcome = |reply: Result<tenure_databases::batch::Reply, tenure_databases::Error>| match reply {
-            Ok(reply) => outcome_of(reply.answer),
-            Err(error) => Outcome::Not(error.into()),
-        };
         let ids = open.iter().map(|item| item.id);
-        Ok(Bulk { outcomes: ids.zip(replies.into_iter().map(outcome)).collect(), next })
+        Ok(Bulk { outcomes: ids.zip(replies.into_iter().map(replied)).collect(), next })
     }
 
     async fn page_of(&self, query: Query) -> Result<(Vec<Item>, Option<ItemId>), Error> {
@@ -119,8 +107,9 @@ impl Tenure {
         Ok((items, next))
     }
 
-    async fn way_back(&self, item: &Item, role: Role) -> Planned {
-        let command = match item.way_back(role) {
+    /// What is to be asked for an item to be tried again.
+    async fn way_back(&self, item: &Item, role: Role) -> Result<Command, Error> {
+        match item.way_back(role) {
             Ok(WayBack::Move(event)) => {
                 let reason = Some("redrive".to_string());
                 // Only from where it was seen: what has moved since is somebody else's.
@@ -129,8 +118,7 @@ impl Tenure {
             }
             Ok(WayBack::Again) => self.again(item).await.map(Command::Create),
             Err(why) => Err(no_way(item, why)),
-        };
-        (item.id, command)
+        }
     }
 
     async fn again(&self, item: &Item) -> Result<Create, Error> {
@@ -147,26 +135,35 @@ impl Tenure {
         })
     }
 
-    async fn asked(&self, command: Result<Command, Error>, role: Role) -> Outcome {
-        let command = match command {
-            Ok(command) => command,
-            Err(error) => return Outcome::Not(error),
-        };
+    /// Asks for what is planned, all in one call. What could not be planned has its outcome already.
+    async fn asked(&self, planned: Vec<Result<Command, Error>>, role: Role) -> Vec<Outcome> {
         let actor = Actor { role, ..self.inner.api.clone() };
-        let request = Request { actor, ..self.request(command) };
-        match self.ask_all(vec![request]).await.pop() {
-            Some(Ok(reply)) => outcome_of(reply.answer),
-            Some(Err(error)) => Outcome::Not(error.into()),
-            None => unreachable!("every request has its reply"),
-        }
+        let good = planned.iter().filter_map(|command| command.as_ref().ok());
+        let request = |command: &Command| Request { actor: actor.clone(), ..self.request(command.clone()) };
+        let mut replies = self.ask_all(good.map(request).collect()).await.into_iter();
+        let outcome = |command: Result<Command, Error>| match command {
+            Ok(_) => replied(replies.next().expect("every request has its reply")),
+            Err(error) => Outcome::Not(error),
+        };
+        planned.into_iter().map(outcome).collect()
     }
 }
 
-fn outcome_of(answer: Answer) -> Outcome {
-    match answer {
-        Answer::Created(item) | Answer::Coalesced(item) => Outcome::Again(item),
-        Answer::Done(item) | Answer::Same(item) => Outcome::Moved(item),
-        no => Outcome::Not(Error::Refused(Box::new(no))),
+fn replied(reply: Result<Reply, tenure_databases::Error>) -> Outcome {
+    match reply.map(|reply| reply.answer) {
+        Ok(Answer::Created(item) | Answer::Coalesced(item)) => Outcome::Again(item),
+        Ok(Answer::Done(item) | Answer::Same(item)) => Outcome::Moved(item),
+        Ok(no) => Outcome::Not(Error::Refused(Box::new(no))),
+        Err(error) => Outcome::Not(error.into()),
+    }
+}
+
+fn would_redrive(item: &Item, role: Role) -> Outcome {
+    match item.way_back(role) {
+        Ok(WayBack::Move(event)) => Outcome::Would(Event::Plain(event)),
+        Ok(WayBack::Again) if item.erased => Outcome::Not(erased(item)),
+        Ok(WayBack::Again) => Outcome::Would(Event::Create),
+        Err(why) => Outcome::Not(no_way(item, why)),
     }
 }
 

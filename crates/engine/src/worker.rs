@@ -15,6 +15,7 @@ mod lines;
 mod outcome;
 mod pulse;
 mod runner;
+mod settle;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+use crate::loops::Parts;
 use crate::tenure::Tenure;
 use runner::Runner;
 
@@ -113,7 +115,7 @@ impl WorkerBuilder {
             grace: self.grace,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
-            parts: runner::Parts::of(&inner.parts()),
+            parts: inner.parts(),
         };
         inner.background.spawn(async move {
             runner.run().await;
@@ -131,7 +133,7 @@ pub(crate) struct Within {
     pub outside: Handle,
 }
 
-pub(crate) async fn run_within(parts: &crate::loops::Parts, worker: Within) {
+pub(crate) async fn run_within(parts: &Parts, worker: Within) {
     let runner = Runner {
         kinds: worker.handlers.iter().map(|(kind, _)| kind.clone()).collect(),
         handlers: worker.handlers.into_iter().collect(),
@@ -141,7 +143,7 @@ pub(crate) async fn run_within(parts: &crate::loops::Parts, worker: Within) {
         grace: GRACE,
         stop: CancellationToken::new(),
         outside: worker.outside,
-        parts: runner::Parts::of(parts),
+        parts: parts.clone(),
     };
     runner.run().await;
 }

@@ -2,6 +2,7 @@
 //! pulse that lost it, or the drain.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ struct Shared {
     leases: Mutex<HashMap<ExecutionId, Lease>>,
     /// Something was taken out or put in.
     changed: Notify,
+    /// How many this worker has settled.
+    settled: AtomicU64,
 }
 
 impl Held {
@@ -77,7 +80,12 @@ impl Held {
         let mut leases = self.leases();
         executions.iter().for_each(|execution| drop(leases.remove(execution)));
         drop(leases);
+        self.0.settled.fetch_add(executions.len() as u64, Ordering::Relaxed);
         self.0.changed.notify_waiters();
+    }
+
+    pub fn settled(&self) -> u64 {
+        self.0.settled.load(Ordering::Relaxed)
     }
 
     pub fn has(&self, execution: ExecutionId) -> bool {

@@ -1,4 +1,4 @@
-//! The runner: one task that leases, hands out, and settles what comes back.
+//! The runner: one task that leases and hands out, until it is told to stop.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,9 +8,7 @@ use tenure_core::actor::{Actor, Role};
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::control::{Bound, HeldBack};
 use tenure_core::id::ExecutionId;
-use tenure_core::request::{
-    Acquire, Command, Commit, Due, Effects, Fail, REASON_BYTES_MAX, Release, Request, Sweep, Terms,
-};
+use tenure_core::request::{Acquire, Command, Due, Effects, Request, Sweep, Terms};
 use tenure_core::word::{Kind, Store};
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
@@ -24,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease};
 use super::lines::Said;
-use super::outcome::{After, Done, Failure, How};
+use super::outcome::Failure;
 use super::pulse;
-use crate::bell::Bells;
-use crate::loops::Counters;
+use super::settle::{Ended, Settler, release};
+use crate::loops::{Counters, Parts};
 use crate::time::{now, pause};
 
 /// Leases that one call asks for at most.
@@ -43,9 +41,7 @@ const POLL_MAX: Duration = Duration::from_secs(1);
 /// A limit that is over by now is asked again so soon.
 const HELD_BACK_MIN: Duration = Duration::from_millis(5);
 /// The database is away.
-const AWAY: Duration = Duration::from_millis(200);
-/// Outcomes that are settled in one call.
-const SETTLE_MAX: usize = 500;
+pub(super) const AWAY: Duration = Duration::from_millis(200);
 
 /// What everything of a worker asks with.
 #[derive(Clone, Debug)]
@@ -53,24 +49,6 @@ pub(super) struct Asker {
     pub gather: Gather,
     pub actor: Actor,
     pub counters: Arc<Counters>,
-}
-
-pub(super) struct Parts {
-    gather: Gather,
-    bells: Arc<Bells>,
-    counters: Arc<Counters>,
-    store: Store,
-}
-
-impl Parts {
-    pub fn of(parts: &crate::loops::Parts) -> Parts {
-        Parts {
-            gather: parts.gather.clone(),
-            bells: parts.bells.clone(),
-            counters: parts.counters.clone(),
-            store: parts.store.clone(),
-        }
-    }
 }
 
 pub(super) struct Runner {
@@ -87,13 +65,6 @@ pub(super) struct Runner {
 
 /// What an acquire got, and what kept it from more.
 type Acquired = (Vec<Granted>, Option<Box<HeldBack>>);
-
-/// What a handler came to.
-struct Ended {
-    execution: ExecutionId,
-    store: Store,
-    result: Result<Result<Done, Failure>, String>,
-}
 
 impl Runner {
     pub async fn run(self) {
@@ -142,7 +113,7 @@ impl Runner {
         while !self.stop.is_cancelled() && !self.kinds.is_empty() {
             let mut freed = std::pin::pin!(held.changed().notified());
             freed.as_mut().enable();
-            let most = self.concurrency + ahead.count(&self.parts.counters);
+            let most = self.concurrency + ahead.count(held);
             let room = most.saturating_sub(held.len());
             // Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
             if room == 0 || (room < most / 4 && held.len() > self.concurrency) {
@@ -314,7 +285,7 @@ impl Runner {
     }
 }
 
-/// How much is fetched ahead: what is done in a short while, at the rate of the last moments.
+/// How much is fetched ahead: what this worker does in a short while, at its rate of the last moments. Others may be far faster.
 struct Ahead {
     since: Instant,
     done: u64,
@@ -326,8 +297,8 @@ impl Ahead {
         Ahead { since: now(), done: 0, rate: 0.0 }
     }
 
-    fn count(&mut self, counters: &Counters) -> usize {
-        let (at, done) = (now(), counters.committed() + counters.failed());
+    fn count(&mut self, held: &Held) -> usize {
+        let (at, done) = (now(), held.settled());
         let passed = at.duration_since(self.since).as_secs_f64();
         if passed >= 0.01 {
             let rate = done.saturating_sub(self.done) as f64 / passed;
@@ -338,161 +309,6 @@ impl Ahead {
     }
 }
 
-/// Settles what handlers came to: many at once, each with its own answer.
-struct Settler {
-    asker: Asker,
-    bells: Arc<Bells>,
-    held: Held,
-    outside: Handle,
-}
-
-impl Settler {
-    async fn run(self, mut results: mpsc::UnboundedReceiver<Ended>) {
-        let shared = Arc::new(self);
-        let mut batches = JoinSet::new();
-        loop {
-            let mut some = Vec::with_capacity(SETTLE_MAX);
-            if results.recv_many(&mut some, SETTLE_MAX).await == 0 {
-                return;
-            }
-            // The next ones are collected while these are written.
-            batches.spawn(shared.clone().settle(some));
-            while batches.try_join_next().is_some() {}
-        }
-    }
-
-    async fn settle(self: Arc<Settler>, mut some: Vec<Ended>) {
-        // Of a lease that was lost nothing more is written, also when its handler came to an end just then.
-        some.retain(|ended| self.held.has(ended.execution));
-        let mut requests = Vec::with_capacity(some.len());
-        let mut after: HashMap<ExecutionId, After> = HashMap::new();
-        // What a handler said is written before the end, in the same transaction.
-        let mut said: Vec<Request> = Vec::new();
-        for ended in &mut some {
-            let of = |lease: &mut Lease| lease.said.request(ended.execution, &ended.store, &self.asker.actor);
-            said.extend(self.held.with(ended.execution, of).flatten());
-            requests.push(self.request(ended, &mut after));
-        }
-        let mut waiting: Vec<(ExecutionId, Request)> =
-            some.iter().map(|ended| ended.execution).zip(requests).collect();
-        while !waiting.is_empty() {
-            let ends = waiting.iter().map(|(_, request)| request.clone());
-            let asked: Vec<Request> = said.iter().cloned().chain(ends).collect();
-            let replies = self.asker.gather.ask_all(asked).await.split_off(said.len());
-            let (mut again, mut ended) = (Vec::new(), Vec::new());
-            for ((execution, request), reply) in waiting.into_iter().zip(replies) {
-                match reply {
-                    Ok(reply) => {
-                        self.bells.heard(&request, &reply);
-                        match self.settled(execution, &request, &reply.answer, &mut after) {
-                            Some(instead) => again.push((execution, instead)),
-                            None => ended.push(execution),
-                        }
-                    }
-                    // The lease's end decides how long that goes on: who has lost it is not held any more.
-                    Err(_) if !self.held.has(execution) => {}
-                    Err(error) if error.is_retryable() => again.push((execution, request)),
-                    Err(error) => {
-                        let failure = Failure::retry(error.to_string());
-                        again.push((execution, fail(execution, &request.store, &self.asker.actor, failure)));
-                    }
-                }
-            }
-            self.held.take_all(&ended);
-            waiting = again;
-            if !waiting.is_empty() {
-                pause(AWAY).await;
-            }
-        }
-    }
-
-    fn request(&self, ended: &mut Ended, after: &mut HashMap<ExecutionId, After>) -> Request {
-        let (execution, store, actor) = (ended.execution, &ended.store, &self.asker.actor);
-        let result = std::mem::replace(&mut ended.result, Ok(Err(Failure::retry(""))));
-        match result {
-            Ok(Ok(done)) => {
-                after.extend(done.after.map(|after| (execution, after)));
-                let commit = Commit {
-                    execution,
-                    output: done.output,
-                    effects: done.effects,
-                    finish: true,
-                    session: None,
-                    attests: Vec::new(),
-                };
-                Request { store: store.clone(), actor: actor.clone(), command: Command::Commit(commit) }
-            }
-            Ok(Err(failure)) => match failure.how {
-                How::Snooze(delay) => release(execution, store, actor, &failure.reason, Some(delay)),
-                How::Retry(_) | How::Permanent => {
-                    self.asker.counters.one_failed(failure.how == How::Permanent);
-                    fail(execution, store, actor, failure)
-                }
-            },
-            Err(panic) => {
-                self.asker.counters.one_panicked();
-                fail(execution, store, actor, Failure::retry(format!("the handler panicked: {panic}")))
-            }
-        }
-    }
-
-    /// Some: this is to be asked instead.
-    fn settled(
-        &self,
-        execution: ExecutionId,
-        request: &Request,
-        answer: &Answer,
-        after: &mut HashMap<ExecutionId, After>,
-    ) -> Option<Request> {
-        let counters = &self.asker.counters;
-        match (&request.command, answer) {
-            (Command::Commit(_), Answer::Ran(_)) => {
-                counters.one_committed();
-                if let Some(after) = after.remove(&execution) {
-                    self.outside.spawn(after());
-                }
-            }
-            (Command::Release(_), Answer::Ran(_)) => counters.one_released(),
-            (_, Answer::Ran(_) | Answer::AlreadyCommitted(_)) => {}
-            (_, Answer::LeaseLost(_)) => counters.one_stale_write(),
-            // What it wants to commit can not be: that is the handler's mistake, and the next attempt makes it again.
-            (Command::Commit(_), no) => {
-                let failure = Failure::permanent(format!("the commit was refused: {no:?}"));
-                return Some(fail(execution, &request.store, &self.asker.actor, failure));
-            }
-            // Where the lifecycle knows no such thing the lease's end will do it.
-            _ => {}
-        }
-        None
-    }
-}
-
-fn fail(execution: ExecutionId, store: &Store, actor: &Actor, failure: Failure) -> Request {
-    let mut reason = failure.reason;
-    if reason.len() > REASON_BYTES_MAX {
-        let cut = (0..=REASON_BYTES_MAX).rev().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
-        reason.truncate(cut);
-    }
-    let (permanent, retry_after) = match failure.how {
-        How::Retry(after) => (false, after),
-        How::Permanent => (true, None),
-        How::Snooze(delay) => (false, Some(delay)),
-    };
-    let fail = Fail { execution, reason, permanent, retry_after, offers: Effects::default() };
-    Request { store: store.clone(), actor: actor.clone(), command: Command::Fail(fail) }
-}
-
-fn release(
-    execution: ExecutionId,
-    store: &Store,
-    actor: &Actor,
-    reason: &str,
-    delay: Option<Duration>,
-) -> Request {
-    let release = Release { execution, reason: Some(reason.to_string()), delay, attests: Vec::new() };
-    Request { store: store.clone(), actor: actor.clone(), command: Command::Release(release) }
-}
-
 /// When the first of the bells rings.
 async fn any(bells: &mut [tokio::sync::watch::Receiver<u64>]) {
     let mut rung: Vec<_> = bells.iter_mut().map(|bell| Box::pin(bell.changed())).collect();
@@ -501,4 +317,24 @@ async fn any(bells: &mut [tokio::sync::watch::Receiver<u64>]) {
         if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::id::{Fence, ItemId};
+
+    use super::*;
+
+    #[test]
+    fn what_another_worker_does_lets_nobody_fetch_more() {
+        let (mine, others) = (Held::default(), Held::default());
+        let settled: Vec<ExecutionId> =
+            (0..1_000).map(|number| ExecutionId { item: ItemId(number), fence: Fence(1) }).collect();
+        let long_ago =
+            |held: &Held| Ahead { since: now() - Duration::from_secs(1), done: held.settled(), rate: 0.0 };
+        let (mut ahead, mut far_ahead) = (long_ago(&mine), long_ago(&others));
+        others.take_all(&settled);
+        assert_eq!(ahead.count(&mine), 0);
+        assert!(far_ahead.count(&others) > 0, "who is fast fetches ahead");
+    }
 }
