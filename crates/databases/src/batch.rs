@@ -20,7 +20,7 @@ use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
-use tenure_core::request::{Command, Need, Request};
+use tenure_core::request::{Acquire, Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
 
 use crate::id_map::IdMap;
@@ -109,21 +109,22 @@ async fn attempt<D: Database>(
     } else {
         decided.decide(requests, seeds, 0);
     }
-    let Decided { mut world, mut plan, mut replies } = decided;
     // Acquires come last: they take what is left. What the others did is written first, because a claim sees what its
     // transaction has written; so a batch does what its requests would have done one by one, the acquires at the end.
-    if replies.iter().any(Option::is_none) {
-        plan.write(&mut tx).await?;
+    if decided.replies.iter().any(Option::is_none) {
+        decided.plan.write(&mut tx).await?;
         let mut pool = Pool::new(requests);
-        for (request, reply) in requests.iter().zip(&mut replies) {
-            if let Command::Acquire(acquire) = &request.command {
-                let decision = pool.decide(&mut tx, &mut world, request, acquire).await?;
-                let mut taken = plan.take(&mut world, decision);
-                taken.held_back = pool::held_back(&world, request, acquire, &taken.answer);
-                *reply = Some(taken);
+        for (index, request) in requests.iter().enumerate() {
+            let Command::Acquire(acquire) = &request.command else { continue };
+            if D::Tx::BLOCKS && acquire.max >= beside::LEASES_MIN && acquire.terms.request.is_none() {
+                decided = beside::lease_and_write(&mut tx, decided, &mut pool, index, request, acquire)?;
+            } else {
+                let decision = pool.decide(&mut tx, &mut decided.world, request, acquire).await?;
+                decided.lease(index, request, acquire, decision);
             }
         }
     }
+    let Decided { mut plan, replies, .. } = decided;
     let replies = replies.into_iter().map(|reply| reply.expect("every request was decided")).collect();
     if !plan.changed {
         return Ok(replies);
@@ -162,6 +163,12 @@ impl Decided {
                 self.replies[index] = Some(self.plan.take(&mut self.world, decision));
             }
         }
+    }
+
+    fn lease(&mut self, index: usize, request: &Request, acquire: &Acquire, decision: Decision) {
+        let mut reply = self.plan.take(&mut self.world, decision);
+        reply.held_back = pool::held_back(&self.world, request, acquire, &reply.answer);
+        self.replies[index] = Some(reply);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenure_core::answer::Answer;
+use tenure_core::answer::{Answer, Granted};
 use tenure_core::control::{HeldBack, QueueKey};
 use tenure_core::decide::acquire::ACQUIRE_MAX;
 use tenure_core::decide::{Decision, decide};
@@ -77,17 +77,14 @@ impl Pool {
             if leases.len() == acquire.max {
                 return Ok(decision);
             }
-            let leased: BTreeSet<ItemId> = leases.iter().map(|lease| lease.execution.item).collect();
-            let before = refused.len();
-            refused.extend(world.offers.iter().filter(|id| !leased.contains(id)));
-            if refused.len() == before || refused.len() >= REFUSED_MAX {
+            if !is_worth_more(&mut refused, &world.offers, leases) {
                 return Ok(decision);
             }
         }
     }
 
     /// Enough free candidates for what the acquire asks for, or all there are.
-    async fn offers<T: Tx>(
+    pub async fn offers<T: Tx>(
         &mut self,
         tx: &mut T,
         world: &mut World,
@@ -145,6 +142,14 @@ impl Queue {
             self.candidates.extend(found.into_iter().map(|place| place.id));
         }
     }
+}
+
+/// Notes which offers were refused. Whether it makes sense to offer more.
+pub(super) fn is_worth_more(refused: &mut BTreeSet<ItemId>, offers: &[ItemId], leases: &[Granted]) -> bool {
+    let leased: BTreeSet<ItemId> = leases.iter().map(|lease| lease.execution.item).collect();
+    let before = refused.len();
+    refused.extend(offers.iter().filter(|id| !leased.contains(id)));
+    refused.len() > before && refused.len() < REFUSED_MAX
 }
 
 /// Why an acquire got less than it asked for, if that was a limit: the one that ends first.

@@ -108,6 +108,39 @@ pub async fn a_kind_runs_no_more_at_once_than_it_may<H: Harness>(bench: &Bench<H
     assert_eq!(lease(bench, "worker:b/1", &["task"], 9).await.len(), 3);
 }
 
+// A long acquire may be decided in parts while its leases are written: what it gets is what it would have got at once.
+pub async fn many_leases_at_once_keep_the_order_and_the_limits<H: Harness>(bench: &Bench<H>) {
+    add(bench, &[("concurrency", "250, 2 per key")]).await;
+    let mut items = Vec::new();
+    for number in 0..320 {
+        let task = if number % 20 == 7 { of_key("k") } else { new("task", "{}") };
+        let item = bench.create(task).await;
+        // Of the key only the first two may run; the others are passed over and stay.
+        if number % 20 != 7 || number < 40 {
+            items.push(item);
+        }
+        bench.tick();
+    }
+    let batch = [
+        request("worker:a/1", acquire(&["task"], 170)),
+        request("worker:b/1", acquire(&["task"], 170)),
+        request("worker:c/1", acquire(&["task"], 170)),
+    ];
+    let replies = bench.batch(&batch).await;
+    let leased: Vec<Vec<Granted>> = replies.iter().map(|reply| leases(reply.answer.clone())).collect();
+    assert_eq!(ids(&leased[0]), items[..170]);
+    assert_eq!(ids(&leased[1]), items[170..250]);
+    assert_eq!(leased[2], []);
+    let bounds: Vec<_> = replies.iter().map(|reply| reply.held_back.as_ref().map(|held| held.by)).collect();
+    assert_eq!(bounds, [None, Some(Bound::Concurrency(250)), Some(Bound::Concurrency(250))]);
+    assert_eq!(running(bench).await.0, 250);
+    for granted in &leased[1] {
+        bench.ask("worker:b/1", commit(granted.execution)).await;
+    }
+    let rest = lease(bench, "worker:b/1", &["task"], 170).await;
+    assert_eq!(ids(&rest), items[250..], "what is left, and of the key nothing while two of it run");
+}
+
 pub async fn a_key_runs_no_more_at_once_than_it_may<H: Harness>(bench: &Bench<H>) {
     add(bench, &[("concurrency", "2 per key")]).await;
     let mut items = Vec::new();

@@ -91,6 +91,8 @@ conformance! {
 
     // covers: K-38
     #[test] fn a_kind_runs_no_more_at_once_than_it_may() { limiting }
+    // covers: K-03, K-38
+    #[test] fn many_leases_at_once_keep_the_order_and_the_limits() { limiting }
     // covers: K-38
     #[test] fn a_key_runs_no_more_at_once_than_it_may() { limiting }
     // covers: K-32, K-38

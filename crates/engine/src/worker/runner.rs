@@ -1,7 +1,10 @@
 //! The runner: one task that leases and hands out, until it is told to stop.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tenure_core::actor::{Actor, Role};
@@ -30,6 +33,8 @@ use crate::time::{now, pause};
 
 /// Leases that one call asks for at most.
 const ACQUIRE_MAX: usize = 500;
+/// Acquires that are under way at once at most: while one is written the next is on its way.
+const CALLS_MAX: usize = 2;
 /// Leases that wait for a handler at most; so many are done in a few milliseconds where it pays to have them.
 const AHEAD_MAX: usize = 3_000;
 /// Work is fetched ahead for so long: longer than it takes from a lease to its settled end, or the rate would never grow. More would
@@ -65,6 +70,44 @@ pub(super) struct Runner {
 
 /// What an acquire got, and what kept it from more.
 type Acquired = (Vec<Granted>, Option<Box<HeldBack>>);
+type Acquiring = Pin<Box<dyn Future<Output = Result<Acquired, String>> + Send>>;
+
+/// An acquire that was asked for at this time.
+#[derive(Clone, Copy)]
+struct Call {
+    at: Instant,
+    max: usize,
+}
+
+/// Acquires that are not answered yet.
+#[derive(Default)]
+struct Asked {
+    calls: VecDeque<(Call, Acquiring)>,
+    /// As many as they may bring.
+    leases: usize,
+}
+
+impl Asked {
+    fn ask(&mut self, (call, acquiring): (Call, Acquiring)) {
+        self.leases += call.max;
+        self.calls.push_back((call, acquiring));
+    }
+
+    /// The next answer, whichever it is; for ever where nothing was asked.
+    async fn answered(&mut self) -> (Call, Result<Acquired, String>) {
+        poll_fn(|context| {
+            for index in 0..self.calls.len() {
+                if let Poll::Ready(answer) = self.calls[index].1.as_mut().poll(context) {
+                    let (call, _) = self.calls.remove(index).expect("it was polled");
+                    self.leases -= call.max;
+                    return Poll::Ready((call, answer));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
 
 impl Runner {
     pub async fn run(self) {
@@ -108,37 +151,48 @@ impl Runner {
         let mut bells: Vec<_> = self.kinds.iter().map(|kind| self.parts.bells.listen(kind)).collect();
         let slots = Arc::new(Semaphore::new(self.concurrency));
         let mut ahead = Ahead::new();
+        let mut asked = Asked::default();
         let mut turn = 0;
         let mut poll = POLL_MIN;
+        // More is asked for before an answer has come only while there was as much as was asked for.
+        let mut plenty = false;
         while !self.stop.is_cancelled() && !self.kinds.is_empty() {
             let mut freed = std::pin::pin!(held.changed().notified());
             freed.as_mut().enable();
             let most = self.concurrency + ahead.count(held);
-            let room = most.saturating_sub(held.len());
+            let has = held.len() + asked.leases;
+            let room = most.saturating_sub(has);
             // Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
-            if room == 0 || (room < most / 4 && held.len() > self.concurrency) {
-                tokio::select! {
-                    () = self.stop.cancelled() => {}
-                    () = freed => {}
+            let is_worth_it = room > 0 && (room >= most / 4 || has <= self.concurrency);
+            if is_worth_it && (asked.calls.is_empty() || (plenty && asked.calls.len() < CALLS_MAX)) {
+                if asked.calls.is_empty() {
+                    bells.iter_mut().for_each(|bell| bell.mark_unchanged());
                 }
+                self.parts.counters.one_acquire();
+                asked.ask(self.acquire(asker, room.min(ACQUIRE_MAX), turn));
                 continue;
             }
-            bells.iter_mut().for_each(|bell| bell.mark_unchanged());
-            let asked = now();
-            self.parts.counters.one_acquire();
-            let wait = match self.acquire(asker, room.min(ACQUIRE_MAX), turn).await {
+            let (call, answer) = tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = freed => continue,
+                answered = asked.answered() => answered,
+            };
+            let wait = match answer {
                 Ok((leases, _)) if !leases.is_empty() => {
                     self.parts.counters.leases(leases.len());
-                    self.hand_out(asker, held, ended, &slots, leases, asked);
+                    plenty = leases.len() == call.max;
+                    self.hand_out(asker, held, ended, &slots, leases, call.at);
                     poll = POLL_MIN;
                     continue;
                 }
                 Ok((_, held_back)) => {
                     turn += 1;
+                    plenty = false;
                     held_back.map_or(poll, |held| self.held_back(&held, poll))
                 }
                 Err(why) => {
                     self.parts.counters.failed_acquire(&why);
+                    plenty = false;
                     tokio::select! {
                         () = self.stop.cancelled() => {}
                         () = pause(AWAY) => {}
@@ -146,11 +200,21 @@ impl Runner {
                     continue;
                 }
             };
+            if !asked.calls.is_empty() {
+                continue;
+            }
             let rung = any(&mut bells);
             tokio::select! {
                 () = self.stop.cancelled() => {}
                 () = rung => poll = POLL_MIN,
                 () = pause(wait) => poll = (poll * 2).min(POLL_MAX),
+            }
+        }
+        // What was asked for before the stop is held when the answer comes: it is given back with the rest.
+        while !asked.calls.is_empty() {
+            if let (call, Ok((leases, _))) = asked.answered().await {
+                self.parts.counters.leases(leases.len());
+                self.hand_out(asker, held, ended, &slots, leases, call.at);
             }
         }
     }
@@ -166,17 +230,21 @@ impl Runner {
     }
 
     /// The kinds take turns at being the first that is looked at.
-    async fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> Result<Acquired, String> {
+    fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> (Call, Acquiring) {
         let mut kinds = self.kinds.clone();
         kinds.rotate_left(turn % self.kinds.len());
         let terms = Terms { lease: self.lease, start: true, ..Terms::default() };
         let command = Command::Acquire(Acquire { kinds, max, terms });
         let request = Request { store: self.parts.store.clone(), actor: self.actor.clone(), command };
-        match asker.gather.ask(request).await {
-            Ok(Reply { answer: Answer::Leased(leases), held_back, .. }) => Ok((leases, held_back)),
-            Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
-            Err(error) => Err(error.to_string()),
-        }
+        let gather = asker.gather.clone();
+        let answer = async move {
+            match gather.ask(request).await {
+                Ok(Reply { answer: Answer::Leased(leases), held_back, .. }) => Ok((leases, held_back)),
+                Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        (Call { at: now(), max }, Box::pin(answer))
     }
 
     fn hand_out(
@@ -312,9 +380,9 @@ impl Ahead {
 /// When the first of the bells rings.
 async fn any(bells: &mut [tokio::sync::watch::Receiver<u64>]) {
     let mut rung: Vec<_> = bells.iter_mut().map(|bell| Box::pin(bell.changed())).collect();
-    std::future::poll_fn(|context| {
+    poll_fn(|context| {
         let ready = rung.iter_mut().any(|bell| bell.as_mut().poll(context).is_ready());
-        if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        if ready { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }

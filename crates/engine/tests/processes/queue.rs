@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tenure::core::lifecycle::event::Event;
-use tenure::{Done, Job, New, Tenure};
+use tenure::{Done, Error, Job, New, Tenure};
 
 use crate::place::{PATIENCE, actions, jobs, on_each, until_so};
 use crate::program::Program;
@@ -29,6 +30,9 @@ fn l7_work_from_another_process_is_found_without_a_wake_up() {
         worker.drain().await;
     });
 }
+
+/// Long enough for whoever spins to be seen.
+const IDLE: Duration = Duration::from_secs(2);
 
 // L8: one item, many idle workers: each looks, one gets it, and nobody looks again and again.
 // covers: K-52
@@ -55,6 +59,12 @@ fn l8_many_idle_workers_and_one_item_are_one_lease_and_few_looks() {
         // The bell wakes each once, and some look by themselves just then; whoever spins looks thousands of times.
         assert!(looks <= 8 * WORKERS as u64, "{looks} looks for one item");
         assert_eq!((runs.load(Ordering::SeqCst), tenure.counters().leased()), (1, 1));
+        // While nothing happens they look ever less often. Nobody has a handler for this one, so it stays as it is.
+        let before = tenure.counters().acquires();
+        let other = tenure.create(New::of("run", &serde_json::json!({ "document_id": "d1" }))).await.unwrap();
+        assert!(matches!(tenure.wait(other.id, IDLE).await, Err(Error::StillOpen(_))));
+        let looks = tenure.counters().acquires() - before;
+        assert!(looks <= 20 * WORKERS as u64, "{looks} looks for nothing");
         for worker in workers {
             worker.drain().await;
         }

@@ -110,22 +110,23 @@ impl Rounds for Sizes {
         }
     }
 
-    /// Set from a prototype of the physical design, less what load, hashing and single steps cost (decision 5).
+    /// What is wanted, as a share of the limit: rates that were asked for on the machine of the first measurements (262,000 rows a second
+    /// in commits of 100, 22,000 inserts from 32 clients), divided by its limits.
     fn goal(which: Measurement, store: &str) -> Option<Goal> {
         Some(match (which, store) {
-            (Measurement::CreateOne, "sqlite") => Goal::AtLeast(0.5),
+            (Measurement::CreateOne, "sqlite") => Goal::AtLeast(0.65),
             (Measurement::Create64, "sqlite") => Goal::AtLeast(0.15),
-            (Measurement::CreateBulk, "sqlite") => Goal::AtLeast(0.2),
-            (Measurement::Drain, "sqlite") => Goal::AtLeast(0.15),
-            (Measurement::CreateOne, _) => Goal::AtLeast(0.2),
-            (Measurement::Create64, _) => Goal::AtLeast(0.7),
-            (Measurement::CreateBulk, _) => Goal::AtLeast(2.0),
-            (Measurement::Drain, _) => Goal::AtLeast(1.5),
+            (Measurement::CreateBulk, "sqlite") => Goal::AtLeast(0.57),
+            (Measurement::Drain, "sqlite") => Goal::AtLeast(0.2),
+            (Measurement::CreateOne, _) => Goal::AtLeast(0.45),
+            (Measurement::Create64, _) => Goal::AtLeast(0.68),
+            (Measurement::CreateBulk, _) => Goal::AtLeast(4.1),
+            (Measurement::Drain, _) => Goal::AtLeast(1.8),
             // A thousand times the depth: a few more levels of an index, no more.
             (Measurement::AcquireDeep, _) => Goal::AtMost(2.0),
             // Ten times the work in little more than ten times the time.
             (Measurement::DrainMillion, _) => Goal::AtMost(12.0),
-            (Measurement::Pinned, _) => Goal::AtLeast(0.7),
+            (Measurement::Pinned, _) => Goal::AtLeast(0.75),
         })
     }
 
