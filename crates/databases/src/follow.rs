@@ -1,5 +1,5 @@
-//! What somebody who follows the log needs beside it: how far they have come, a message that an entry only names, and the
-//! items that stand for their keys.
+//! What somebody who follows the log needs beside it: how far they have come, a message that an entry only names, the items
+//! that stand for their keys, and the database's own secret.
 //!
 //! Plain reads, and one write that is nobody's decision. None of it is in the log: a mark says how far its owner has read,
 //! and who loses one reads again what they have read before.
@@ -27,6 +27,9 @@ pub trait Follow: Send + Sync {
     /// Once this answers the mark is durable. A lower one than is there changes nothing: of two that move the same mark the
     /// one that is ahead counts.
     fn set_mark(&self, name: &Key, value: u64) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// What only this database knows and nobody is shown: who has it can tell what was signed on this database.
+    fn secret(&self) -> impl Future<Output = Result<String, Error>> + Send;
 
     fn message(
         &self,

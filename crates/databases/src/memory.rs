@@ -25,6 +25,7 @@ use tenure_core::world::{Change, Lane, LaneKey, NameKey, Named, World};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use crate::outside::Clock;
+use crate::outside::chance;
 use crate::{
     BatchId, Commit, Database, Error, Found, Head, Order, Overdue, PAGE_MAX, Place, Posted, Query, Settled,
     Tx, Whole,
@@ -34,6 +35,7 @@ pub struct Memory {
     kept: Arc<Mutex<Kept>>,
     tables: RwLock<Arc<Tables>>,
     clock: Clock,
+    secret: String,
 }
 
 impl std::fmt::Debug for Memory {
@@ -56,7 +58,8 @@ impl Memory {
         let tables = Arc::new(tables);
         let world = World::new(tables.clone());
         let kept = Arc::new(Mutex::new(Kept { world, ..Kept::default() }));
-        Memory { kept, tables: RwLock::new(tables), clock }
+        let secret = format!("{:016x}{:016x}{:016x}{:016x}", chance(), chance(), chance(), chance());
+        Memory { kept, tables: RwLock::new(tables), clock, secret }
     }
 }
 

@@ -38,6 +38,11 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Without the lines that its handler left.
+    pub fn brief(execution: &Execution) -> Attempt {
+        Attempt::of(execution, &[])
+    }
+
     fn of(execution: &Execution, records: &[Record]) -> Attempt {
         let ExecutionId { item, fence } = execution.id;
         let is_log = |record: &&Record| &*record.label == LABEL && record.fence == Some(fence);

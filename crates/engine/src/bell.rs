@@ -4,8 +4,9 @@
 //! a little later. What other processes must hear of is gathered here, and `loops/wire.rs` carries it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
 
 use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
@@ -179,4 +180,14 @@ impl Drop for Resting {
             resting.remove(&self.item);
         }
     }
+}
+
+/// When the first of the bells rings.
+pub(crate) async fn any(bells: &mut [watch::Receiver<u64>]) {
+    let mut rung: Vec<_> = bells.iter_mut().map(|bell| Box::pin(bell.changed())).collect();
+    poll_fn(|context| {
+        let ready = rung.iter_mut().any(|bell| bell.as_mut().poll(context).is_ready());
+        if ready { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tenure_core::actor::{Actor, Role};
 use tenure_core::answer::Answer;
 use tenure_core::control::{Control, QueueKey, Rules};
 use tenure_core::lifecycle::settings::Rate;
@@ -79,7 +78,7 @@ impl Tenure {
     pub async fn controls(&self) -> Result<Vec<Standing>, Error> {
         let mut found = Vec::new();
         for table in self.lifecycles().iter() {
-            let key = QueueKey { store: self.inner.store.clone(), kind: table.kind.clone() };
+            let key = QueueKey { store: self.store.clone(), kind: table.kind.clone() };
             let (control, active) = self.control_of(&key).await?;
             if control != Control::default() || table.is_governed() {
                 let rules = Rules::of(table, &control);
@@ -95,14 +94,14 @@ impl Tenure {
     }
 
     fn queue(&self, kind: &str) -> Result<QueueKey, Error> {
-        Ok(QueueKey { store: self.inner.store.clone(), kind: kind.parse()? })
+        Ok(QueueKey { store: self.store.clone(), kind: kind.parse()? })
     }
 
     /// Whoever holds the database's handle answers for it: the program's own name, as its administrator.
     async fn order(&self, kind: &str, what: What, reason: String) -> Result<Control, Error> {
         let command = Command::Control(Order { kind: kind.parse()?, what, reason });
-        let actor = Actor::new(Role::Admin, self.inner.api.id.clone());
-        let request = Request { store: self.inner.store.clone(), actor, command };
+        let actor = self.operator.clone();
+        let request = Request { store: self.store.clone(), actor, command };
         let reply = self.inner.gather.ask(request.clone()).await?;
         self.inner.bells.heard(&request, &reply);
         match reply.answer {

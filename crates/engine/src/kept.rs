@@ -124,6 +124,10 @@ impl Kept {
         on!(self, database => database.message(store, message).await)
     }
 
+    pub async fn secret(&self) -> Result<String, Error> {
+        on!(self, database => database.secret().await)
+    }
+
     pub async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
         on!(self, database => database.mark(name).await)
     }

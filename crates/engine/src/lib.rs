@@ -38,6 +38,7 @@ mod bell;
 mod controls;
 mod error;
 mod kept;
+mod lease;
 mod loops;
 mod outbox;
 mod redrive;

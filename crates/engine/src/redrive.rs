@@ -137,7 +137,7 @@ impl Tenure {
 
     /// Asks for what is planned, all in one call. What could not be planned has its outcome already.
     async fn asked(&self, planned: Vec<Result<Command, Error>>, role: Role) -> Vec<Outcome> {
-        let actor = Actor { role, ..self.inner.api.clone() };
+        let actor = Actor { role, ..self.api.clone() };
         let good = planned.iter().filter_map(|command| command.as_ref().ok());
         let request = |command: &Command| Request { actor: actor.clone(), ..self.request(command.clone()) };
         let mut replies = self.ask_all(good.map(request).collect()).await.into_iter();

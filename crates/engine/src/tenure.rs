@@ -34,6 +34,11 @@ use crate::worker::WorkerBuilder;
 #[derive(Clone, Debug)]
 pub struct Tenure {
     pub(crate) inner: Arc<Inner>,
+    pub(crate) store: Store,
+    /// Who asks through this handle.
+    pub(crate) api: Actor,
+    /// The same, where it is an operator who is asked for.
+    pub(crate) operator: Actor,
 }
 
 #[derive(Debug)]
@@ -44,23 +49,8 @@ pub(crate) struct Inner {
     pub gather: Gather,
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
-    pub store: Store,
-    pub api: Actor,
     /// Names this process, and no other before or after it.
     pub incarnation: Who,
-}
-
-impl Inner {
-    pub fn parts(&self) -> loops::Parts {
-        loops::Parts {
-            kept: self.kept.clone(),
-            gather: self.gather.clone(),
-            bells: self.bells.clone(),
-            counters: self.counters.clone(),
-            store: self.store.clone(),
-            node: self.incarnation.clone(),
-        }
-    }
 }
 
 /// How an engine is opened.
@@ -119,12 +109,15 @@ impl Builder {
         });
         let (kept, gather) = opened.await?;
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-        let inner = Inner { background, kept, gather, bells, counters, store, api, incarnation };
-        inner.background.spawn(loops::wire::run(inner.parts()));
+        let inner = Arc::new(Inner { background, kept, gather, bells, counters, incarnation });
+        let operator = Actor { role: Role::Admin, ..api.clone() };
+        let tenure = Tenure { inner, store, api, operator };
+        let background = &tenure.inner.background;
+        background.spawn(loops::wire::run(tenure.parts()));
         if self.loops {
-            inner.background.spawn(loops::run(inner.parts(), self.secrets));
+            background.spawn(loops::run(tenure.parts(), self.secrets));
         }
-        Ok(Tenure { inner: Arc::new(inner) })
+        Ok(tenure)
     }
 }
 
@@ -211,6 +204,23 @@ impl Tenure {
         }
     }
 
+    /// The same engine for somebody else, in another store: a server has a handle like that for each of its callers.
+    pub fn acting(&self, store: Store, actor: Actor) -> Tenure {
+        Tenure { inner: self.inner.clone(), store, operator: actor.clone(), api: actor }
+    }
+
+    pub(crate) fn parts(&self) -> loops::Parts {
+        let inner = &self.inner;
+        loops::Parts {
+            kept: inner.kept.clone(),
+            gather: inner.gather.clone(),
+            bells: inner.bells.clone(),
+            counters: inner.counters.clone(),
+            store: self.store.clone(),
+            node: inner.incarnation.clone(),
+        }
+    }
+
     /// Creates an item. It is durable when this answers.
     pub async fn create(&self, new: New) -> Result<SharedItem, Error> {
         created(self.ask(Command::Create(new.into_create()?)).await?.answer)
@@ -248,27 +258,27 @@ impl Tenure {
     }
 
     pub async fn item(&self, id: ItemId) -> Result<Item, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let found = self.beside(async move { kept.item(&store, id).await }).await?;
         found.ok_or(Error::NotFound(id))
     }
 
     /// An item with its payload, output, executions, records and messages.
     pub async fn whole(&self, id: ItemId) -> Result<Whole, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let found = self.beside(async move { kept.whole(&store, id).await }).await?;
         found.ok_or(Error::NotFound(id))
     }
 
     pub async fn list(&self, query: Query) -> Result<Vec<Item>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let query = Query { store: Some(store), ..query };
         self.beside(async move { kept.list(&query).await }).await
     }
 
     /// An item's entries, oldest first.
     pub async fn history(&self, id: ItemId) -> Result<Vec<Sealed>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         self.beside(async move { kept.history(&store, id).await }).await
     }
 
@@ -335,14 +345,29 @@ impl Tenure {
     }
 
     pub(crate) fn request(&self, command: Command) -> Request {
-        Request { store: self.inner.store.clone(), actor: self.inner.api.clone(), command }
+        Request { store: self.store.clone(), actor: self.api.clone(), command }
     }
 
-    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Error> {
+    /// Asks for anything, as who this handle is for. A no is an answer like any other.
+    pub async fn ask(&self, command: Command) -> Result<Reply, Error> {
         let request = self.request(command);
         let reply = self.inner.gather.ask(request.clone()).await?;
         self.inner.bells.heard(&request, &reply);
         Ok(reply)
+    }
+
+    /// Asks for many things at once, each with its own answer.
+    pub async fn ask_each(&self, commands: Vec<Command>) -> Vec<Result<Reply, Error>> {
+        let requests = commands.into_iter().map(|command| self.request(command)).collect();
+        self.ask_all(requests).await.into_iter().map(|reply| reply.map_err(Error::from)).collect()
+    }
+
+    /// Asks for many things as many callers of one engine, each with its own answer. What comes together is written together.
+    pub async fn ask_as(asked: Vec<(Tenure, Command)>) -> Vec<Result<Reply, Error>> {
+        let Some((first, _)) = asked.first() else { return Vec::new() };
+        let first = first.clone();
+        let requests = asked.into_iter().map(|(caller, command)| caller.request(command)).collect();
+        first.ask_all(requests).await.into_iter().map(|reply| reply.map_err(Error::from)).collect()
     }
 
     pub(crate) async fn ask_all(

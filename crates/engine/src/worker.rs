@@ -115,7 +115,7 @@ impl WorkerBuilder {
             grace: self.grace,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
-            parts: inner.parts(),
+            parts: self.tenure.parts(),
         };
         inner.background.spawn(async move {
             runner.run().await;

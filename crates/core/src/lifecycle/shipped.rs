@@ -36,6 +36,7 @@ shipped! {
     "todos": "todo.md", "session.md";
     "tickets": "ticket.md", "blocker.md", "ticket_ready.md", "work_order.md", "gate.md";
     "engine": "schedule.md", "tick.md", "webhook.md", "delivery.md";
+    "server": "token.md";
 }
 
 /// The shipped lifecycles, read. Panics if one has a fault: that is a bug in this program, which its tests find first.

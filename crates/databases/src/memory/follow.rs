@@ -22,6 +22,10 @@ impl Follow for Memory {
         Ok(())
     }
 
+    async fn secret(&self) -> Result<String, Error> {
+        Ok(self.secret.clone())
+    }
+
     async fn message(&self, store: &Store, id: MessageId) -> Result<Option<Message>, Error> {
         let kept = self.kept.lock().await;
         if kept.world.items.get(&id.item).is_none_or(|item| item.store != *store) {

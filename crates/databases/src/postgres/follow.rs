@@ -16,6 +16,7 @@ use crate::{Error, PAGE_MAX};
 const MARK: &str = "select value from @.marks where name = $1";
 const SET_MARK: &str = "insert into @.marks as m (name, value) values ($1, $2) \
     on conflict (name) do update set value = excluded.value where excluded.value > m.value";
+const SECRET: &str = "select value from @.meta where name = 'secret'";
 const MESSAGE: &str = "select o.label, o.body from @.outbox o join @.items i on i.id = o.item \
     join @.queues q on q.queue = i.queue \
     where o.item = $1 and o.version = $2 and o.ordinal = $3 and q.store = $4";
@@ -32,6 +33,12 @@ impl Follow for Postgres {
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
         let params = [text(name), long(signed(value))];
         self.pool.lend().await?.one(Ask::count(SET_MARK, params)).await.map(drop)
+    }
+
+    async fn secret(&self) -> Result<String, Error> {
+        let found = self.pool.lend().await?.one(Ask::rows(SECRET, [])).await?;
+        let secret = found.rows.first().map(|row| row.get(0));
+        secret.ok_or_else(|| Error::Statement("the database has lost its secret".to_string()))
     }
 
     async fn message(&self, store: &Store, message: MessageId) -> Result<Option<Message>, Error> {

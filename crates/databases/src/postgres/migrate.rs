@@ -33,6 +33,7 @@ migrations! {
     3 "0003_controls";
     4 "0004_marks";
     5 "0005_prune";
+    6 "0006_secret";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.

@@ -43,6 +43,11 @@ impl Follow for Sqlite {
         }
     }
 
+    async fn secret(&self) -> Result<String, Error> {
+        let sql = "select value from meta where name = 'secret'";
+        self.readers.read(|context| Ok(context.connection.query_row(sql, [], |row| row.get(0))?)).await
+    }
+
     async fn message(&self, store: &Store, id: MessageId) -> Result<Option<Message>, Error> {
         let sql = "select o.label, o.body from outbox o join items i on i.id = o.item \
                    join queues q on q.queue = i.queue \

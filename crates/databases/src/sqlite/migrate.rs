@@ -34,6 +34,7 @@ migrations! {
     2 "controls" "0002_controls";
     3 "marks" "0003_marks";
     4 "prune" "0004_prune";
+    5 "secret" "0005_secret";
 }
 
 /// `tenu`, so that `file` and we know whose database it is.

@@ -187,7 +187,7 @@ mod tests {
                 tenure.wait(job.id, std::time::Duration::from_secs(60)).await.unwrap();
             }
             worker.drain().await;
-            let parts = tenure.inner.parts();
+            let parts = tenure.parts();
             let mark = mark_of(&parts.store);
             // The deliveries are made, and then it dies: first after one, then after all.
             for many in [1, 3] {
@@ -214,7 +214,7 @@ mod tests {
             let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
             let jobs = tenure.create_all((0..100_u32).map(|number| New::job(&number))).await;
             let first = jobs[0].as_ref().unwrap().created;
-            let parts = tenure.inner.parts();
+            let parts = tenure.parts();
             let hours = |count: u64| std::time::Duration::from_secs(count * 3600);
             assert_eq!(skip(&parts.kept, 0, first.before(hours(1))).await.unwrap(), 0);
             assert_eq!(skip(&parts.kept, 0, first).await.unwrap(), 0, "clocks differ a little");

@@ -99,8 +99,8 @@ impl Tenure {
         subscriber: impl Subscriber,
     ) -> Result<Subscription, Error> {
         let labels: Result<Vec<Label>, _> = labels.iter().map(|label| label.parse()).collect();
-        let mark: Key = format!("subscriber {name} of {}", self.inner.store).parse()?;
-        let parts = self.inner.parts();
+        let mark: Key = format!("subscriber {name} of {}", self.store).parse()?;
+        let parts = self.parts();
         let begin = {
             let (kept, mark) = (parts.kept.clone(), mark.clone());
             async move {

@@ -39,7 +39,7 @@ impl Tenure {
     pub async fn schedule(&self, schedule: Schedule) -> Result<SharedItem, Error> {
         let inner = &self.inner;
         let plan =
-            schedule.plan(&inner.kept.tables(), &inner.store, outside::now()).map_err(Error::Schedule)?;
+            schedule.plan(&inner.kept.tables(), &self.store, outside::now()).map_err(Error::Schedule)?;
         let payload = plan.body().map_err(Error::Schedule)?;
         let item = match self.ask(Command::Create(Create::new(kind(), payload.clone()))).await?.answer {
             Answer::Created(item) => item,
@@ -103,7 +103,7 @@ impl Tenure {
 
     /// The items that stand for their keys.
     pub(crate) async fn standing(&self, kind: Kind) -> Result<Vec<(Key, ItemId)>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.inner.store.clone());
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let read = async move {
             let mut standing: Vec<(Key, ItemId)> = Vec::new();
             loop {
@@ -128,7 +128,7 @@ impl Tenure {
     }
 
     async fn mend(&self, schedule: ItemId) -> Result<(), Error> {
-        let parts = self.inner.parts();
+        let parts = self.parts();
         self.beside(async move { mend::mend(&parts, &parts.store, schedule).await }).await
     }
 }

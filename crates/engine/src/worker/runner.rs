@@ -28,6 +28,7 @@ use super::lines::Said;
 use super::outcome::Failure;
 use super::pulse;
 use super::settle::{Ended, Settler, release};
+use crate::bell::any;
 use crate::loops::{Counters, Parts};
 use crate::time::{now, pause};
 
@@ -375,16 +376,6 @@ impl Ahead {
         }
         ((self.rate * AHEAD) as usize).min(AHEAD_MAX)
     }
-}
-
-/// When the first of the bells rings.
-async fn any(bells: &mut [tokio::sync::watch::Receiver<u64>]) {
-    let mut rung: Vec<_> = bells.iter_mut().map(|bell| Box::pin(bell.changed())).collect();
-    poll_fn(|context| {
-        let ready = rung.iter_mut().any(|bell| bell.as_mut().poll(context).is_ready());
-        if ready { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
 }
 
 #[cfg(test)]

@@ -1,0 +1,192 @@
+//! Who asks: known by their token, or, where the service is open, by what they say.
+//!
+//! A caller's handle on the engine acts in one store: the one that `?store=` names, or else the only one of its token, or `default`.
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use tenure::Tenure;
+use tenure::core::actor::{Actor, Role};
+use tenure::core::answer::Granted;
+use tenure::core::id::ExecutionId;
+use tenure::core::item::Item;
+use tenure::core::word::{Kind, Store, Who};
+
+use crate::app::{App, Open};
+use crate::problem::Problem;
+use crate::token::{self, Bearer};
+
+/// Where no store is named.
+const DEFAULT: &str = "default";
+/// Who comes without a token says here who they are.
+const ACTOR: &str = "tenure-actor";
+const LOCAL: &str = "admin:local";
+
+#[derive(Debug)]
+pub struct Caller {
+    pub app: App,
+    bearer: Bearer,
+    /// The engine, as this caller and in the store asked for.
+    pub tenure: Tenure,
+    pub store: Store,
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
+        let bearer = bearer(parts, app).await?;
+        let named = store_of(parts.uri.query().unwrap_or_default())?;
+        let store = bearer.store(named)?;
+        let tenure = app.tenure.acting(store.clone(), bearer.actor.clone());
+        Ok(Caller { app: app.clone(), bearer, tenure, store })
+    }
+}
+
+/// A caller who is an administrator.
+#[derive(Debug)]
+pub struct Admin(pub Caller);
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Admin, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        match caller.bearer.actor.role {
+            Role::Admin => Ok(Admin(caller)),
+            role => Err(Problem::forbidden(format!("this is for admin, and the token is for {role}"))),
+        }
+    }
+}
+
+async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
+    if let Some(shown) = parts.headers.get(header::AUTHORIZATION) {
+        let text = shown.to_str().ok().and_then(|text| text.split_once(' '));
+        return match text {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                app.tokens.bearer(token.trim()).await
+            }
+            _ => Err(Problem::unauthenticated("write `Authorization: Bearer TOKEN`")),
+        };
+    }
+    let open = match app.open {
+        Open::Always => true,
+        Open::Never => false,
+        Open::WhileNoToken => !app.has_tokens().await?,
+    };
+    if !open {
+        let detail = "a token is needed: `Authorization: Bearer TOKEN`; `tenure token create` makes one";
+        return Err(Problem::unauthenticated(detail));
+    }
+    let said = parts.headers.get(ACTOR).map_or(Ok(LOCAL), |said| said.to_str());
+    let actor: Option<Actor> = said.ok().and_then(|said| said.parse().ok());
+    match actor {
+        Some(actor) if actor.role != Role::System => {
+            Ok(Bearer { actor, stores: Vec::new(), kinds: Vec::new() })
+        }
+        _ => Err(Problem::invalid(
+            "Tenure-Actor: write ROLE:NAME, with one of api, orchestrator, worker, human, admin",
+        )),
+    }
+}
+
+/// The parameter `store` of a URL. Every route takes it, so it is read here.
+fn store_of(query: &str) -> Result<Option<Store>, Problem> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix("store="));
+    Ok(value.map(|value| value.parse()).transpose()?)
+}
+
+impl Bearer {
+    fn store(&self, named: Option<Store>) -> Result<Store, Problem> {
+        let store = match (named, &self.stores[..]) {
+            (Some(store), _) => store,
+            (None, [only]) => only.clone(),
+            (None, _) => DEFAULT.parse()?,
+        };
+        self.may_enter(&store).map(|()| store)
+    }
+
+    /// The store of the tokens is the service's own, whoever asks.
+    fn may_enter(&self, store: &Store) -> Result<(), Problem> {
+        if store.as_str() == token::STORE {
+            return Err(Problem::forbidden(format!("the store {store} is the service's own")));
+        }
+        match self.stores.is_empty() || self.stores.contains(store) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(format!("the token is not for the store {store}"))),
+        }
+    }
+}
+
+impl Caller {
+    pub fn actor(&self) -> &Actor {
+        &self.bearer.actor
+    }
+
+    /// The same caller as one incarnation of itself.
+    pub fn worker(&self, worker: &str) -> Result<Tenure, Problem> {
+        let incarnation: Who = worker.parse().map_err(|not| Problem::invalid(format!("worker: {not}")))?;
+        Ok(self.incarnate(incarnation))
+    }
+
+    fn incarnate(&self, incarnation: Who) -> Tenure {
+        let actor = Actor { incarnation: Some(incarnation), ..self.bearer.actor.clone() };
+        self.app.tenure.acting(self.store.clone(), actor)
+    }
+
+    /// The engine as the holder of a lease, which the lease's token proves.
+    pub fn holder(&self, execution: ExecutionId, lease_token: &str) -> Result<Tenure, Problem> {
+        match self.app.signer.worker(lease_token, &self.store, execution, &self.bearer.actor) {
+            Some(worker) => Ok(self.incarnate(worker)),
+            None => {
+                let detail = format!("this is not the lease token of {execution} for this caller");
+                Err(tenure::core::answer::Answer::LeaseLost(detail).into())
+            }
+        }
+    }
+
+    pub fn lease_token(&self, granted: &Granted) -> Option<String> {
+        let owner = &granted.item.lease.as_ref()?.owner;
+        let holder = Actor { incarnation: owner.incarnation.clone(), ..self.bearer.actor.clone() };
+        Some(self.app.signer.sign(&granted.item.store, granted.execution, &holder))
+    }
+
+    /// The same caller in another store, which a body names.
+    pub fn within(&self, store: Option<&str>) -> Result<Tenure, Problem> {
+        let Some(store) = store else { return Ok(self.tenure.clone()) };
+        let store: Store = store.parse().map_err(|not| Problem::invalid(format!("store: {not}")))?;
+        self.bearer.may_enter(&store)?;
+        Ok(self.app.tenure.acting(store, self.bearer.actor.clone()))
+    }
+
+    pub fn may_use(&self, kind: &Kind) -> Result<(), Problem> {
+        match self.bearer.kinds.is_empty() || self.bearer.kinds.contains(kind) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(format!("the token is not for the kind {kind}"))),
+        }
+    }
+
+    /// Of kinds that a caller has nothing to do with there are no items.
+    pub fn may_see(&self, item: &Item) -> Result<(), Problem> {
+        match self.may_use(&item.table.kind) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Problem::not_found(format!("there is no item {} in this store", item.id))),
+        }
+    }
+
+    /// The kind that a list is about. A token that is for some kinds lists one of them at a time.
+    pub fn kind_of_list(&self, named: Option<Kind>) -> Result<Option<Kind>, Problem> {
+        match (named, &self.bearer.kinds[..]) {
+            (Some(kind), _) => self.may_use(&kind).map(|()| Some(kind)),
+            (None, []) => Ok(None),
+            (None, [only]) => Ok(Some(only.clone())),
+            (None, _) => Err(Problem::invalid("kind: the token is for several; name one of them")),
+        }
+    }
+
+    /// An item that the caller may know of.
+    pub async fn item(&self, id: tenure::core::id::ItemId) -> Result<Item, Problem> {
+        let item = self.tenure.item(id).await?;
+        self.may_see(&item).map(|()| item)
+    }
+}

@@ -1,0 +1,131 @@
+//! Reading requests: every fault is told as a problem document that says where it is.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tenure::core::body::Body;
+use tenure::core::code::Code;
+use tenure::core::id::{ExecutionId, ItemId};
+use tokio::time::timeout;
+
+use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
+use crate::problem::Problem;
+
+/// The bytes of a JSON request.
+#[derive(Debug)]
+pub struct Text(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Text {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Text, Problem> {
+        if let Some(kind) = request.headers().get(header::CONTENT_TYPE) {
+            let kind = kind.to_str().unwrap_or_default();
+            let essence = kind.split(';').next().unwrap_or_default().trim();
+            if !essence.eq_ignore_ascii_case("application/json") && !essence.ends_with("+json") {
+                let problem =
+                    Problem::invalid(format!("the body is JSON; this one is said to be `{essence}`"));
+                return Err(problem.status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+            }
+        }
+        let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect();
+        let Ok(body) = timeout(BODY_WAIT, body).await else {
+            let detail = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+            return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
+        };
+        match body {
+            Ok(body) => Ok(Text(body.to_bytes())),
+            Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+                let detail = format!("a request has at most {REQUEST_BYTES_MAX} bytes; send it in several");
+                Err(Problem::new(Code::PayloadTooLarge, detail))
+            }
+            Err(error) => Err(Problem::invalid(format!("the body ended early: {error}"))),
+        }
+    }
+}
+
+/// A JSON body. None at all is an empty object: what may be left out may be left out altogether.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Json<T>, Problem> {
+        let Text(bytes) = Text::from_request(request, state).await?;
+        json(if bytes.is_empty() { b"{}" } else { &bytes }).map(Json)
+    }
+}
+
+pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let told = |path: &str, why: String| match path {
+        "." => Problem::invalid(why),
+        path => Problem::invalid(format!("{path}: {why}")).with("field", path),
+    };
+    let value = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| told(&error.path().to_string(), error.inner().to_string()))?;
+    reader.end().map_err(|error| told(".", error.to_string()))?;
+    Ok(value)
+}
+
+/// The parameters of a URL. Unknown ones are refused.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Params(params)),
+            Err(error) => Err(Problem::invalid(error.body_text())),
+        }
+    }
+}
+
+/// An item's id. A text that is none names no item.
+#[derive(Debug)]
+pub struct Id(pub ItemId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Id, Problem> {
+        let id = segment(parts, state, "id").await?;
+        let none = |_| Problem::not_found(format!("there is no item {id:?}"));
+        id.parse().map(Id).map_err(none)
+    }
+}
+
+/// An execution's id.
+#[derive(Debug)]
+pub struct Exec(pub ExecutionId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Exec {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Exec, Problem> {
+        execution(&segment(parts, state, "exec").await?).map(Exec)
+    }
+}
+
+pub fn execution(id: &str) -> Result<ExecutionId, Problem> {
+    id.parse().map_err(|_| Problem::not_found(format!("there is no execution {id:?}")))
+}
+
+/// A named part of the path.
+pub async fn segment<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+    let path = Path::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+    let found = path.ok().and_then(|Path(path)| path.into_iter().find(|(found, _)| found == name));
+    found.map(|(_, value)| value).ok_or_else(|| Problem::not_found("there is nothing here"))
+}
+
+/// JSON that is kept as it came.
+pub fn body(raw: &RawValue) -> Result<Body, Problem> {
+    Ok(Body::json(raw.get().as_bytes())?)
+}

@@ -1,0 +1,25 @@
+//! Tenure over HTTP.
+//!
+//! A request is read (`extract`), its caller is known (`caller`, `token`), it becomes a command of the kernel (`routes`), and its
+//! answer is shown (`shape`) or told as a problem document (`problem`). Nothing is decided here and nothing is kept here: two
+//! servers on one database are one service.
+//!
+//! The same router serves a socket and, without one, a command that has opened the database itself.
+
+mod app;
+mod caller;
+mod extract;
+mod limits;
+mod page;
+mod problem;
+mod routes;
+mod serve;
+mod shape;
+mod signed;
+mod token;
+
+pub use app::{App, Open};
+pub use limits::*;
+pub use problem::Problem;
+pub use routes::{document, router};
+pub use serve::serve;

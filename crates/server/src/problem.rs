@@ -1,0 +1,219 @@
+//! A "no" as HTTP has it: RFC 9457 problem documents with a stable code, what was wrong and what to do.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Map, Value, json};
+use tenure::core::answer::Answer;
+use tenure::core::code::{self, Code};
+use tenure::core::word::NotAWord;
+use tenure::databases;
+use tenure::databases::outside;
+
+/// A failure that may be over soon is worth asking again after so many seconds.
+const RETRY_AFTER: u64 = 1;
+
+#[derive(Clone, Debug)]
+pub struct Problem {
+    status: u16,
+    code: Code,
+    detail: String,
+    more: Map<String, Value>,
+    retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<String>) -> Problem {
+        let (status, retry_after) = (code.status(), None);
+        Problem { status, code, detail: detail.into(), more: Map::new(), retry_after }
+    }
+
+    pub fn invalid(detail: impl Into<String>) -> Problem {
+        Problem::new(Code::InvalidRequest, detail)
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(Code::NotFound, detail)
+    }
+
+    pub fn forbidden(detail: impl Into<String>) -> Problem {
+        Problem::new(Code::Forbidden, detail)
+    }
+
+    pub fn unauthenticated(detail: impl Into<String>) -> Problem {
+        Problem::new(Code::Unauthenticated, detail)
+    }
+
+    pub fn unavailable(detail: impl Into<String>) -> Problem {
+        Problem { retry_after: Some(RETRY_AFTER), ..Problem::new(Code::StoreUnavailable, detail) }
+    }
+
+    pub fn status(mut self, status: StatusCode) -> Problem {
+        self.status = status.as_u16();
+        self
+    }
+
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Problem {
+        self.more.insert(name.to_string(), value.into());
+        self
+    }
+
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// The document itself: also the outcome of one of many.
+    pub fn document(&self, instance: Option<&str>) -> Value {
+        let mut document = self.more.clone();
+        document.insert("type".into(), format!("urn:tenure:problem:{}", self.code).into());
+        document.insert("title".into(), title(&self.code).into());
+        document.insert("status".into(), self.status.into());
+        document.insert("detail".into(), self.detail.as_str().into());
+        document.insert("code".into(), self.code.as_str().into());
+        if let Some(instance) = instance {
+            document.insert("instance".into(), instance.into());
+        }
+        Value::Object(document)
+    }
+
+    /// The response, once it is known what was asked for.
+    pub fn response(&self, instance: &str) -> Response<Body> {
+        let body = Body::from(self.document(Some(instance)).to_string());
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::CONFLICT);
+        let mut set = |name: HeaderName, value: &str| {
+            let value = HeaderValue::from_str(value).expect("plain text");
+            response.headers_mut().insert(name, value);
+        };
+        set(header::CONTENT_TYPE, "application/problem+json");
+        if let Some(seconds) = self.retry_after {
+            set(header::RETRY_AFTER, &seconds.to_string());
+        }
+        if self.code == Code::Unauthenticated {
+            set(header::WWW_AUTHENTICATE, "Bearer");
+        }
+        response
+    }
+}
+
+/// `LEASE_LOST` is "Lease lost".
+fn title(code: &Code) -> String {
+    let words = code.as_str().replace('_', " ").to_lowercase();
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The outermost layer writes it, because it knows what was asked for.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::CONFLICT);
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<NotAWord> for Problem {
+    fn from(not: NotAWord) -> Problem {
+        Problem::invalid(not.to_string())
+    }
+}
+
+impl From<code::Problem> for Problem {
+    fn from(problem: code::Problem) -> Problem {
+        Problem::new(problem.code, problem.detail)
+    }
+}
+
+impl From<databases::Error> for Problem {
+    fn from(error: databases::Error) -> Problem {
+        match error {
+            databases::Error::Unavailable(why) => Problem::unavailable(format!("{why}; try again")),
+            databases::Error::LostRace(why) => {
+                Problem::unavailable(format!("nothing was written ({why}); try again"))
+            }
+            databases::Error::Unknown(why) => Problem::unavailable(format!(
+                "it is not known whether this was written ({why}); ask again with the same idempotency key, or look"
+            )),
+            databases::Error::Statement(why) => internal(why),
+        }
+    }
+}
+
+/// A mistake of ours.
+pub fn internal(why: impl Into<String>) -> Problem {
+    let code = "INTERNAL_ERROR".parse().unwrap_or(Code::StoreUnavailable);
+    Problem::new(code, why).status(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+impl From<tenure::Error> for Problem {
+    fn from(error: tenure::Error) -> Problem {
+        let words = error.to_string();
+        match error {
+            tenure::Error::Database(error) => error.into(),
+            tenure::Error::Refused(answer) => (*answer).into(),
+            tenure::Error::NotFound(_) | tenure::Error::NoSuchName { .. } => Problem::not_found(words),
+            tenure::Error::Word(_)
+            | tenure::Error::Json(_)
+            | tenure::Error::Schedule(_)
+            | tenure::Error::Webhook(_) => Problem::invalid(words),
+            tenure::Error::StillOpen(_) | tenure::Error::StillRunning(_) => {
+                Problem::new(Code::ValidateTimeoutOrLock, words)
+            }
+        }
+    }
+}
+
+/// A no of the kernel. A yes that comes here was not expected by its route.
+impl From<Answer> for Problem {
+    fn from(answer: Answer) -> Problem {
+        match answer {
+            Answer::Stale { found } => {
+                let detail = format!(
+                    "the item is at version {} and not at the one expected; read it again and decide anew",
+                    found.version
+                );
+                let problem = Problem::new(Code::TransitionRefused, detail).with("version", found.version);
+                problem.with("state", found.state_name().as_str())
+            }
+            Answer::LeaseLost(why) => {
+                Problem::new(Code::LeaseLost, format!("{why}; stop, and write nothing more under this lease"))
+            }
+            Answer::AlreadyCommitted(execution) => {
+                let detail = format!("execution {} committed this item first", execution.id);
+                let problem = Problem::new(Code::AlreadyCommitted, detail);
+                problem.with("execution", execution.id.to_string())
+            }
+            Answer::Held { item, owner, until } => {
+                let detail = format!("{owner} holds item {item} until {until}");
+                let problem = Problem::new(Code::ClaimConflict, detail).with("owner_id", owner.to_string());
+                problem.with("lease_expires_at", until.to_string())
+            }
+            Answer::Limited(held) => {
+                let seconds = held.until.map(|until| until.since(outside::now()).as_secs() + 1);
+                let problem = Problem::new(Code::RateLimited, held.to_string());
+                Problem { retry_after: Some(seconds.unwrap_or(RETRY_AFTER)), ..problem }
+            }
+            Answer::NotFound(what) => Problem::not_found(what),
+            Answer::Refused(refusal) => {
+                let allowed: Vec<String> = refusal.allowed.iter().map(ToString::to_string).collect();
+                let problem = Problem::new(refusal.problem.code, refusal.problem.detail);
+                let problem = problem.with("item", refusal.item.to_string());
+                let problem = problem.with("state", refusal.state.as_str());
+                problem.with("event", refusal.event.to_string()).with("allowed", json!(allowed))
+            }
+            Answer::Forbidden { event, roles } => {
+                let problem = Problem::forbidden(format!("`{event}` is for {roles}"));
+                problem.with("event", event.to_string()).with("roles", roles.to_string())
+            }
+            Answer::Conflict { name, item } => {
+                let detail = format!(
+                    "the idempotency key {name} was used for another request; repeat that one, or use another key"
+                );
+                Problem::new(Code::IdempotencyConflict, detail).with("item", item.to_string())
+            }
+            Answer::Invalid(problem) => problem.into(),
+            yes => internal(format!("an answer that does not fit: {yes:?}")),
+        }
+    }
+}

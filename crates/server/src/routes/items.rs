@@ -1,0 +1,318 @@
+//! Items: create, read, list, move, erase.
+
+use axum::Json as Shown;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::time::Duration;
+use tenure::core::answer::Answer;
+use tenure::core::body::Body;
+use tenure::core::item::Item;
+use tenure::core::lifecycle::Phase;
+use tenure::core::lifecycle::event::Event;
+use tenure::core::request::{Cancel, Command, Effects, Erase, Move};
+use tenure::databases::batch::Reply;
+use tenure::databases::{Order, Query};
+use tenure::{Error, Tenure};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::caller::Caller;
+use crate::extract::{Id, Json, Params, Text, json, segment};
+use crate::limits::{CALL_MAX, WAIT_MAX};
+use crate::page::{Page, after, limit};
+use crate::problem::Problem;
+use crate::shape::attempt::AttemptView;
+use crate::shape::create::{CreateBody, time};
+use crate::shape::item::ItemView;
+
+/// One of many: the item, or why there is none.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Outcome {
+    pub status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<ItemView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub problem: Option<serde_json::Value>,
+}
+
+/// Create an item, or many
+///
+/// An array of up to 1,000 creates many, each with its own outcome; the answer is then `{items: [{status, item | problem}]}`.
+#[utoipa::path(post, path = "/v1/items", tag = "items", request_body = CreateBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
+    responses((status = 201, body = ItemView), (status = 200, description = "repeated: the first answer", body = ItemView)))]
+pub async fn create(caller: Caller, headers: HeaderMap, Text(text): Text) -> Result<Response, Problem> {
+    let header = idempotency_key(&headers)?;
+    if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return create_many(&caller, header, json(&text)?).await.map(IntoResponse::into_response);
+    }
+    let body: CreateBody = json(&text)?;
+    let create = body.create(header)?;
+    caller.may_use(&create.kind)?;
+    let tenure = caller.within(body.store.as_deref())?;
+    let reply = tenure.ask(Command::Create(create)).await?;
+    let (status, item) = created(reply, &body.payload)?;
+    Ok((status, Shown(item)).into_response())
+}
+
+async fn create_many(
+    caller: &Caller,
+    header: Option<&str>,
+    bodies: Vec<CreateBody>,
+) -> Result<Shown<Page<Outcome>>, Problem> {
+    if header.is_some() {
+        return Err(Problem::invalid("Idempotency-Key: each of many has its own, in its field"));
+    }
+    if bodies.len() > CALL_MAX {
+        return Err(Problem::invalid(format!("one call creates at most {CALL_MAX}; send them in several")));
+    }
+    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(bodies.len());
+    let mut asked = Vec::new();
+    let tenure = match bodies.first().and_then(|body| body.store.as_deref()) {
+        Some(store) => caller.within(Some(store))?,
+        None => caller.tenure.clone(),
+    };
+    for (index, body) in bodies.iter().enumerate() {
+        let create = body.create(None).and_then(|create| caller.may_use(&create.kind).map(|()| create));
+        let same_store = body.store == bodies[0].store;
+        match create {
+            Ok(create) if same_store => {
+                asked.push((index, Command::Create(create)));
+                outcomes.push(None);
+            }
+            Ok(_) => outcomes.push(Some(refused(Problem::invalid("store: one call creates in one store")))),
+            Err(problem) => outcomes.push(Some(refused(problem))),
+        }
+    }
+    let (indexes, commands): (Vec<usize>, Vec<Command>) = asked.into_iter().unzip();
+    for (index, reply) in indexes.into_iter().zip(tenure.ask_each(commands).await) {
+        let made = reply.map_err(Problem::from).and_then(|reply| created(reply, &bodies[index].payload));
+        outcomes[index] = Some(match made {
+            Ok((status, item)) => Outcome { status: status.as_u16(), item: Some(item), problem: None },
+            Err(problem) => refused(problem),
+        });
+    }
+    Ok(Shown(Page { items: outcomes.into_iter().flatten().collect(), next_cursor: None }))
+}
+
+fn refused(problem: Problem) -> Outcome {
+    let document = problem.document(None);
+    let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(500);
+    Outcome { status, item: None, problem: Some(document) }
+}
+
+fn created(reply: Reply, payload: &RawValue) -> Result<(StatusCode, ItemView), Problem> {
+    let status = if reply.fresh { StatusCode::CREATED } else { StatusCode::OK };
+    let payload = Body::json(payload.get().as_bytes()).ok();
+    match reply.answer {
+        // What a repeat brings along is what the first one did, or it would be a conflict.
+        Answer::Created(item) => Ok((status, ItemView::with(&item, payload.as_ref()))),
+        Answer::Coalesced(item) => Ok((StatusCode::OK, ItemView::brief(&item))),
+        no => Err(no.into()),
+    }
+}
+
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let text = |value: &axum::http::HeaderValue| value.to_str().map(str::to_string).is_ok();
+    match headers.get("idempotency-key") {
+        Some(value) if text(value) => Ok(value.to_str().ok()),
+        Some(_) => Err(Problem::invalid("Idempotency-Key: only visible ASCII fits into a header")),
+        None => Ok(None),
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct ShowParams {
+    /// Waits so long for it to come to rest, at most 30,000.
+    wait_ms: Option<u64>,
+    #[serde(rename = "store")]
+    _store: Option<String>,
+}
+
+/// Show an item
+#[utoipa::path(get, path = "/v1/items/{id}", tag = "items", params(("id" = String, Path), ShowParams),
+    responses((status = 200, body = ItemView), (status = 404)))]
+pub async fn show(
+    caller: Caller,
+    Id(id): Id,
+    Params(params): Params<ShowParams>,
+) -> Result<Shown<ItemView>, Problem> {
+    caller.item(id).await?;
+    let whole = match wait(params.wait_ms)? {
+        Duration::ZERO => caller.tenure.whole(id).await?,
+        patience => match caller.tenure.wait(id, patience).await {
+            Err(Error::StillOpen(_)) => caller.tenure.whole(id).await?,
+            waited => waited?,
+        },
+    };
+    Ok(Shown(ItemView::whole(&whole)))
+}
+
+pub fn wait(milliseconds: Option<u64>) -> Result<Duration, Problem> {
+    match Duration::from_millis(milliseconds.unwrap_or(0)) {
+        patience if patience <= WAIT_MAX => Ok(patience),
+        _ => Err(Problem::invalid(format!("wait_ms: at most {}", WAIT_MAX.as_millis()))),
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct ListParams {
+    kind: Option<String>,
+    state: Option<String>,
+    /// waiting, ready, active, succeeded, failed or stopped.
+    phase: Option<String>,
+    key: Option<String>,
+    #[serde(rename = "store")]
+    _store: Option<String>,
+    /// `oldest` (the default) or `newest`.
+    order: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+impl ListParams {
+    pub fn query(&self, caller: &Caller) -> Result<Query, Problem> {
+        fn field<T: std::str::FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, Problem> {
+            let bad = |text: &String| Problem::invalid(format!("{name}: there is no {text:?}"));
+            text.map(|text| text.parse().map_err(|_| bad(text))).transpose()
+        }
+        let order = match self.order.as_deref() {
+            None | Some("oldest") => Order::Oldest,
+            Some("newest") => Order::Newest,
+            Some(_) => return Err(Problem::invalid("order: `oldest` or `newest`")),
+        };
+        Ok(Query {
+            kind: caller.kind_of_list(field("kind", self.kind.as_ref())?)?,
+            state: field("state", self.state.as_ref())?,
+            phase: self.phase.as_deref().map(phase).transpose()?,
+            key: field("key", self.key.as_ref())?,
+            order,
+            after: after(self.cursor.as_deref())?,
+            limit: limit(self.limit)?,
+            ..Query::default()
+        })
+    }
+}
+
+fn phase(text: &str) -> Result<Phase, Problem> {
+    let found = Phase::ALL.into_iter().find(|phase| phase.as_str() == text);
+    found.ok_or_else(|| Problem::invalid("phase: waiting, ready, active, succeeded, failed or stopped"))
+}
+
+/// List items
+///
+/// Oldest first, without their payloads and outputs.
+#[utoipa::path(get, path = "/v1/items", tag = "items", params(ListParams), responses((status = 200, body = Page<ItemView>)))]
+pub async fn list(
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Shown<Page<ItemView>>, Problem> {
+    let query = params.query(&caller)?;
+    let limit = query.limit;
+    let items = caller.tenure.list(query).await?;
+    let next_cursor = items.last().filter(|_| items.len() == limit).map(|last| last.id.to_string());
+    Ok(Shown(Page { items: items.iter().map(ItemView::brief).collect(), next_cursor }))
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventBody {
+    reason: Option<String>,
+    /// Only if the item is still at this version.
+    expected_version: Option<u64>,
+    /// When it may be leased, where the move makes it ready.
+    run_at: Option<String>,
+}
+
+/// Move an item
+///
+/// A plain event of its lifecycle, in lower case with hyphens, or `cancel`.
+#[utoipa::path(post, path = "/v1/items/{id}/{event}", tag = "items", request_body = EventBody,
+    params(("id" = String, Path), ("event" = String, Path)), responses((status = 200, body = ItemView), (status = 409)))]
+pub async fn event(
+    caller: Caller,
+    Id(id): Id,
+    EventName(event): EventName,
+    Json(body): Json<EventBody>,
+) -> Result<Shown<ItemView>, Problem> {
+    let item = caller.item(id).await?;
+    let command = command(&item, &event, body)?;
+    moved(&caller.tenure, command).await
+}
+
+fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Problem> {
+    let EventBody { reason, expected_version, run_at } = body;
+    match event.parse::<Event>() {
+        Ok(Event::Cancel) => Ok(Command::Cancel(Cancel {
+            item: item.id,
+            reason,
+            expected_version,
+            offers: Effects::default(),
+        })),
+        Ok(Event::Plain(name)) => {
+            let run_at = run_at.map(|text| time("run_at", &text)).transpose()?;
+            Ok(Command::Move(Move { reason, expected_version, run_at, ..Move::new(item.id, name) }))
+        }
+        Ok(other) => Err(Problem::invalid(format!(
+            "`{other}` is not a move: it has a route of its own, or is the engine's"
+        ))),
+        Err(_) => Err(Problem::invalid("event: lower case words with hyphens, as the lifecycle has them")),
+    }
+}
+
+async fn moved(tenure: &Tenure, command: Command) -> Result<Shown<ItemView>, Problem> {
+    match tenure.ask(command).await?.answer {
+        Answer::Done(item) | Answer::Same(item) => Ok(Shown(ItemView::brief(&item))),
+        no => Err(no.into()),
+    }
+}
+
+/// The last part of the path.
+#[derive(Debug)]
+pub struct EventName(String);
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for EventName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        state: &S,
+    ) -> Result<EventName, Problem> {
+        segment(parts, state, "event").await.map(EventName)
+    }
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EraseBody {
+    reason: Option<String>,
+}
+
+/// Erase an item's bodies
+///
+/// Payload, outputs and records are gone for good; the history stays and still verifies.
+#[utoipa::path(delete, path = "/v1/items/{id}/body", tag = "items", params(("id" = String, Path)),
+    responses((status = 200, body = ItemView), (status = 409)))]
+pub async fn erase(
+    caller: Caller,
+    Id(id): Id,
+    Json(body): Json<EraseBody>,
+) -> Result<Shown<ItemView>, Problem> {
+    let item = caller.item(id).await?;
+    moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason })).await
+}
+
+/// List the executions of an item
+#[utoipa::path(get, path = "/v1/items/{id}/executions", tag = "items", params(("id" = String, Path)),
+    responses((status = 200, body = Page<AttemptView>)))]
+pub async fn executions(caller: Caller, Id(id): Id) -> Result<Shown<Page<AttemptView>>, Problem> {
+    caller.item(id).await?;
+    let attempts = caller.tenure.executions(id).await?;
+    Ok(Shown(Page { items: attempts.into_iter().map(AttemptView::from).collect(), next_cursor: None }))
+}

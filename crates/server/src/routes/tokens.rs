@@ -1,0 +1,138 @@
+//! Tokens: made by administrators, shown once, revoked for good.
+
+use axum::Json as Shown;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tenure::Tenure;
+use tenure::core::answer::Answer;
+use tenure::core::body::Body;
+use tenure::core::item::Item;
+use tenure::core::request::{Command, Create, Move};
+use tenure::core::time::Time;
+use tenure::databases::Query;
+use utoipa::ToSchema;
+
+use crate::caller::{Admin, Caller};
+use crate::extract::{Id, Json};
+use crate::limits::PAGE_MAX;
+use crate::page::Page;
+use crate::problem::{Problem, internal};
+use crate::shape::create::time;
+use crate::token::{self, Grant};
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenBody {
+    /// What it is for, in words.
+    name: String,
+    /// api, orchestrator, worker, human or admin.
+    role: String,
+    /// None: all of them.
+    #[serde(default)]
+    stores: Vec<String>,
+    /// None: all of them.
+    #[serde(default)]
+    kinds: Vec<String>,
+    expires_at: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TokenView {
+    pub id: String,
+    /// The token itself. It is shown this once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    pub name: String,
+    pub role: String,
+    pub stores: Vec<String>,
+    pub kinds: Vec<String>,
+    pub expires_at: Option<String>,
+    pub created_at: String,
+    pub created_by: String,
+    pub revoked: bool,
+}
+
+impl TokenView {
+    fn of(item: &Item, grant: &Grant, token: Option<String>) -> TokenView {
+        TokenView {
+            id: item.id.to_string(),
+            token,
+            name: grant.name.clone(),
+            role: grant.role.clone(),
+            stores: grant.stores.iter().map(ToString::to_string).collect(),
+            kinds: grant.kinds.iter().map(ToString::to_string).collect(),
+            expires_at: grant.expires_at.map(|at| at.to_string()),
+            created_at: item.created.to_string(),
+            created_by: item.created_by.to_string(),
+            revoked: !token::is_live(item),
+        }
+    }
+}
+
+/// The tokens' own store, as the administrator who asks.
+fn store_of_tokens(caller: &Caller) -> Tenure {
+    caller.app.tenure.acting(token::store(), caller.actor().clone())
+}
+
+/// Make a token
+///
+/// It is shown once; only its hash is kept.
+#[utoipa::path(post, path = "/v1/tokens", tag = "tokens", request_body = TokenBody, extensions(("x-access" = json!("admin"))),
+    responses((status = 201, body = TokenView), (status = 403)))]
+pub async fn create(
+    Admin(caller): Admin,
+    Json(body): Json<TokenBody>,
+) -> Result<(StatusCode, Shown<TokenView>), Problem> {
+    let secret = token::secret()?;
+    let words = |not| Problem::invalid(format!("stores, kinds: {not}"));
+    let expires_at: Option<Time> =
+        body.expires_at.as_deref().map(|text| time("expires_at", text)).transpose()?;
+    let grant = Grant {
+        name: body.name,
+        role: body.role,
+        stores: body.stores.iter().map(|store| store.parse()).collect::<Result<_, _>>().map_err(words)?,
+        kinds: body.kinds.iter().map(|kind| kind.parse()).collect::<Result<_, _>>().map_err(words)?,
+        expires_at,
+        secret_sha256: token::hash(&secret),
+    };
+    grant.check()?;
+    let payload = serde_json::to_vec(&grant).map_err(|why| internal(why.to_string()))?;
+    let create = Create::new(token::KIND.parse()?, Body::json(payload)?);
+    let answer = store_of_tokens(&caller).ask(Command::Create(create)).await?.answer;
+    caller.app.tokens.forget();
+    match answer {
+        Answer::Created(item) => {
+            let text = token::text(item.id, &secret);
+            Ok((StatusCode::CREATED, Shown(TokenView::of(&item, &grant, Some(text)))))
+        }
+        no => Err(no.into()),
+    }
+}
+
+/// List tokens, without their secrets
+#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", extensions(("x-access" = json!("admin"))),
+    responses((status = 200, body = Page<TokenView>), (status = 403)))]
+pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<TokenView>>, Problem> {
+    let tenure = store_of_tokens(&caller);
+    let query = Query { kind: Some(token::KIND.parse()?), limit: PAGE_MAX, ..Query::default() };
+    let mut items = Vec::new();
+    for item in tenure.list(query).await? {
+        let payload = tenure.whole(item.id).await?.payload;
+        if let Some(grant) = payload.and_then(|payload| serde_json::from_slice(payload.bytes()).ok()) {
+            items.push(TokenView::of(&item, &grant, None));
+        }
+    }
+    Ok(Shown(Page { items, next_cursor: None }))
+}
+
+/// Revoke a token, for good
+#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "tokens", params(("id" = String, Path)), extensions(("x-access" = json!("admin"))),
+    responses((status = 204), (status = 403), (status = 404)))]
+pub async fn revoke(Admin(caller): Admin, Id(id): Id) -> Result<StatusCode, Problem> {
+    let answer = store_of_tokens(&caller).ask(Command::Move(Move::new(id, "revoke".parse()?))).await?.answer;
+    caller.app.tokens.forget();
+    match answer {
+        Answer::Done(_) | Answer::Same(_) => Ok(StatusCode::NO_CONTENT),
+        no => Err(no.into()),
+    }
+}

@@ -1,0 +1,80 @@
+//! Connections: accepted while there is room, dropped when they are too slow, and let finish when the service ends.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::limits::{CONNECTIONS_MAX, HEAD_WAIT};
+
+/// After an accept that failed (no more file descriptors) it is tried again so soon.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// A peer that is silent for so long on a connection of many streams is gone.
+const SILENT: Duration = Duration::from_secs(30);
+
+/// Serves until `stop` is done; then takes no more connections and gives those that are there the grace to be answered.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()> + Send,
+    grace: Duration,
+) -> io::Result<()> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(SILENT).keep_alive_timeout(SILENT);
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let (stream, room) = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, &room) => accepted,
+            Some(_) = connections.join_next() => continue,
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = graceful.watch(connection);
+        connections.spawn(async move {
+            // What goes wrong on a connection is the peer's affair: it has gone, or speaks no HTTP.
+            let _ = connection.await;
+            drop(room);
+        });
+    }
+    drop(listener);
+    // Who waits for work is sent away empty-handed by the end of its connection, and asks elsewhere.
+    let _ = timeout(grace, graceful.shutdown()).await;
+    connections.shutdown().await;
+    Ok(())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, tokio::sync::OwnedSemaphorePermit) {
+    let room = room.clone().acquire_owned().await.expect("it is never closed");
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // An answer is one small packet: it must not wait for a second.
+                let _ = stream.set_nodelay(true);
+                return (stream, room);
+            }
+            Err(_) => wait().await,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing tells when there are file descriptors again")]
+async fn wait() {
+    tokio::time::sleep(ACCEPT_AGAIN).await;
+}

@@ -1,0 +1,85 @@
+//! What a commit writes beside itself.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tenure::core::request::{EffectMove, Effects, NewMessage, NewRecord};
+use utoipa::ToSchema;
+
+use super::create::CreateBody;
+use crate::caller::Caller;
+use crate::extract::body;
+use crate::problem::Problem;
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordBody {
+    pub label: String,
+    /// Unique among the item's records of this label.
+    pub name: String,
+    #[schema(value_type = serde_json::Value)]
+    pub body: Box<RawValue>,
+}
+
+/// All of it is written with the commit, or nothing is.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EffectsBody {
+    #[serde(default)]
+    pub creates: Vec<CreateBody>,
+    #[serde(default)]
+    pub moves: Vec<MoveEffect>,
+    #[serde(default)]
+    pub messages: Vec<MessageBody>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveEffect {
+    pub item: String,
+    pub event: String,
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageBody {
+    pub label: String,
+    #[schema(value_type = serde_json::Value)]
+    pub body: Box<RawValue>,
+}
+
+pub fn records(records: &[RecordBody]) -> Result<Vec<NewRecord>, Problem> {
+    let record = |record: &RecordBody| {
+        let label = record.label.parse().map_err(|not| Problem::invalid(format!("records: label: {not}")))?;
+        let name = record.name.parse().map_err(|not| Problem::invalid(format!("records: name: {not}")))?;
+        Ok(NewRecord { label, name, body: body(&record.body)? })
+    };
+    records.iter().map(record).collect()
+}
+
+impl EffectsBody {
+    pub fn effects(&self, of: &[RecordBody], caller: &Caller) -> Result<Effects, Problem> {
+        let mut effects = Effects { records: records(of)?, ..Effects::default() };
+        for create in &self.creates {
+            if create.store.as_deref().is_some_and(|store| store != caller.store.as_str()) {
+                return Err(Problem::invalid("effects: creates: an effect stays in the store of its item"));
+            }
+            let create = create.create(None)?;
+            caller.may_use(&create.kind)?;
+            effects.creates.push(create);
+        }
+        for step in &self.moves {
+            let none = |_| Problem::invalid(format!("effects: moves: there is no item {:?}", step.item));
+            let event =
+                step.event.parse().map_err(|not| Problem::invalid(format!("effects: moves: {not}")))?;
+            let (item, reason) = (step.item.parse().map_err(none)?, step.reason.clone());
+            effects.moves.push(EffectMove { item, event, reason });
+        }
+        for message in &self.messages {
+            let label = message.label.parse();
+            let label = label.map_err(|not| Problem::invalid(format!("effects: messages: label: {not}")))?;
+            effects.messages.push(NewMessage { label, body: body(&message.body)? });
+        }
+        Ok(effects)
+    }
+}

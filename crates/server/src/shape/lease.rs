@@ -1,0 +1,78 @@
+//! Leases: who holds what, and what a worker is given.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tenure::Holding;
+use tenure::core::answer::Granted;
+use tenure::core::item::Item;
+use utoipa::ToSchema;
+
+use super::item::raw;
+use crate::caller::Caller;
+
+/// A claim record.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Claim {
+    pub resource_type: String,
+    pub resource_id: String,
+    pub owner_id: String,
+    pub acquired_at: String,
+    pub lease_expires_at: String,
+    pub heartbeat_at: String,
+    pub claim_version: u64,
+}
+
+impl Claim {
+    /// None: nobody holds it.
+    pub fn of(item: &Item) -> Option<Claim> {
+        Holding::of(item).map(Claim::from)
+    }
+}
+
+impl From<Holding> for Claim {
+    fn from(holding: Holding) -> Claim {
+        Claim {
+            resource_type: holding.resource_type,
+            resource_id: holding.resource_id.to_string(),
+            owner_id: holding.owner_id,
+            acquired_at: holding.acquired_at.to_string(),
+            lease_expires_at: holding.lease_expires_at.to_string(),
+            heartbeat_at: holding.heartbeat_at.to_string(),
+            claim_version: holding.claim_version,
+        }
+    }
+}
+
+/// A lease as its worker gets it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LeaseView {
+    /// Goes into the path of what is done under the lease.
+    pub execution: String,
+    pub item: String,
+    pub kind: String,
+    pub key: Option<String>,
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub payload: Option<Box<RawValue>>,
+    pub attempt: u64,
+    pub claim_version: u64,
+    /// Proves the lease. Goes into the body of what is done under it.
+    pub lease_token: String,
+    pub lease_expires_at: String,
+}
+
+impl LeaseView {
+    pub fn of(granted: &Granted, caller: &Caller) -> Option<LeaseView> {
+        let item = &granted.item;
+        Some(LeaseView {
+            execution: granted.execution.to_string(),
+            item: item.id.to_string(),
+            kind: item.table.kind.to_string(),
+            key: item.key.as_ref().map(ToString::to_string),
+            payload: granted.payload.as_ref().and_then(raw),
+            attempt: item.fence.0,
+            claim_version: item.fence.0,
+            lease_token: caller.lease_token(granted)?,
+            lease_expires_at: item.lease.as_ref()?.expires.to_string(),
+        })
+    }
+}
