@@ -3,6 +3,7 @@
 mod bench;
 mod chaos;
 mod part;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ use crate::outcome::USAGE;
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use part::{Part, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
+pub use serve::Serve;
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
 /// What may happen to work stands in Markdown tables that people read and it runs.
@@ -44,6 +46,7 @@ Exit codes: 0 done, 1 refused, 2 could not, 64 wrong usage.";
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    Serve(Serve),
     Check(Check),
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]

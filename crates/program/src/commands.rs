@@ -10,6 +10,7 @@ mod log;
 mod migrate;
 mod part;
 mod replay;
+mod serve;
 mod verify;
 
 use crate::cli::Command;
@@ -29,5 +30,6 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
+        Command::Serve(arguments) => serve::run(&arguments, output),
     }
 }
