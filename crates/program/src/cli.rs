@@ -19,7 +19,7 @@ use crate::outcome::USAGE;
 
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
-pub use part::{Part, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
+pub use part::{Part, PartClerk, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
 pub use serve::Serve;
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
@@ -39,14 +39,15 @@ struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Begin with `tenure lifecycle list`, take one as a template with
-`tenure lifecycle show job`, and prove your own with `tenure check FILE`.
+Begin with `tenure demo`, then `tenure serve`. What may happen to work is in
+`tenure lifecycle list`; prove a table of your own with `tenure check FILE`.
 
 Exit codes: 0 done, 1 refused, 2 could not, 64 wrong usage.";
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Serve(Serve),
+    Demo(Demo),
     Check(Check),
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]
@@ -62,6 +63,14 @@ pub enum Command {
     /// A process of `bench` or `chaos`; not for people
     #[command(subcommand, hide = true)]
     Part(Part),
+}
+
+/// See it work: letters, clerks that are killed and stopped, and a log that tells all of it
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Leave the scratch database where it is
+    #[arg(long)]
+    pub keep: bool,
 }
 
 /// Show what happened, oldest first

@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod demo;
 mod export;
 mod lifecycle;
 mod log;
@@ -24,6 +25,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
+        Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),

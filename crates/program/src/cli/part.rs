@@ -1,4 +1,4 @@
-//! The arguments of `tenure part`: what `bench` and `chaos` tell their processes.
+//! The arguments of `tenure part`: what `bench`, `chaos` and `demo` tell their processes.
 
 use clap::{Args, Subcommand};
 
@@ -10,6 +10,7 @@ pub enum Part {
     Producer(PartProducer),
     Runner(PartRunner),
     Idle(PartIdle),
+    Clerk(PartClerk),
 }
 
 #[derive(Args, Debug)]
@@ -58,6 +59,19 @@ pub struct PartRunner {
     pub db: String,
     #[arg(long)]
     pub jobs: usize,
+}
+
+#[derive(Args, Debug)]
+pub struct PartClerk {
+    #[arg(long)]
+    pub db: String,
+    #[arg(long)]
+    pub name: String,
+    #[arg(long)]
+    pub lease_ms: u64,
+    /// How long a letter takes.
+    #[arg(long)]
+    pub takes_ms: u64,
 }
 
 #[derive(Args, Debug)]

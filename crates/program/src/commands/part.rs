@@ -1,7 +1,8 @@
-//! `tenure part …`: the processes that `bench` and `chaos` start and, some of them, kill. Not for people.
+//! `tenure part …`: the processes that `bench`, `chaos` and `demo` start and, some of them, kill. Not for people.
 //!
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
+mod clerk;
 mod idle;
 mod loader;
 mod node;
@@ -34,6 +35,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Producer(arguments) => producer::run(arguments, voice, orders).await,
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
+            Part::Clerk(arguments) => clerk::run(arguments, voice, orders).await,
         }
     })?;
     Ok(Outcome::Done)
