@@ -5,6 +5,7 @@
 mod bench;
 mod chaos;
 mod run;
+mod serving;
 
 use serde_json::Value;
 use tenure_core::lifecycle::shipped::SHIPPED;
