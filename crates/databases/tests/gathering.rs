@@ -310,7 +310,10 @@ fn a_full_queue_makes_callers_wait_or_is_told_at_once() {
         let refused = gather.try_ask(create("other")).await;
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
         let refused = gather.try_ask_all(vec![create("other"), create("another")]).await;
-        assert!(matches!(refused[..], [Err(Error::Unavailable(_)), Err(Error::Unavailable(_))]), "{refused:?}");
+        assert!(
+            matches!(refused[..], [Err(Error::Unavailable(_)), Err(Error::Unavailable(_))]),
+            "{refused:?}"
+        );
         hold.release();
         asked.push(first);
         assert!(replies(asked).await.iter().all(is_fresh));

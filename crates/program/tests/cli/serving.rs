@@ -9,17 +9,21 @@ use serde_json::Value;
 use crate::run::{folder, tenure};
 
 /// A server, until it is stopped or dropped.
-struct Server {
+pub struct Server {
     process: Child,
     said: BufReader<ChildStdout>,
-    address: String,
+    pub address: String,
     greeting: String,
 }
 
 impl Server {
-    fn start(db: &str) -> Server {
+    pub fn start(db: &str) -> Server {
+        Server::start_at(db, "127.0.0.1:0")
+    }
+
+    pub fn start_at(db: &str, address: &str) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.args(["serve", "--db", db, "--listen", "127.0.0.1:0"]);
+        command.args(["serve", "--db", db, "--listen", address]);
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe"));
         let mut greeting = String::new();
@@ -33,7 +37,7 @@ impl Server {
     }
 
     /// One request over a connection of its own; the status and the body.
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let length = body.len();
         write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
@@ -45,14 +49,14 @@ impl Server {
         (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
-    fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().expect("kill is everywhere");
         assert!(sent.success());
     }
 
     /// Told to end, it ends: its exit code and its last words.
-    fn stop(mut self) -> (Option<i32>, String) {
+    pub fn stop(mut self) -> (Option<i32>, String) {
         self.signal("-TERM");
         let mut rest = String::new();
         self.said.read_to_string(&mut rest).expect("it speaks UTF-8");
