@@ -3,6 +3,7 @@
 //! What a setting means is judged in `judge`, which asks nothing.
 
 mod judge;
+mod wall;
 
 use tenure_core::id::ItemId;
 use tenure_core::time::Time;
@@ -105,9 +106,10 @@ impl Postgres {
                  join pg_namespace n on n.oid = c.relnamespace where n.nspname = '{schema}' and x.indisvalid"
             ))
             .await?;
-        let missing = STONES.iter().filter(|stone| !there.iter().any(|row| row[0].text() == **stone));
+        let meant = wall::stones();
+        let missing = meant.iter().filter(|stone| !there.iter().any(|row| row[0].text() == **stone));
         let found = missing.map(|stone| Found::new(stone, "is gone, or switched off")).collect();
-        Ok(Examined::new(WALL, STONES.len() as u64, found))
+        Ok(Examined::new(WALL, meant.len() as u64, found))
     }
 
     async fn sequencer(&self, limits: &Limits) -> Result<Examined, Error> {
@@ -181,23 +183,3 @@ impl Postgres {
         Ok(rows.iter().map(pin).collect())
     }
 }
-
-/// What the migrations make beside the rows. A test holds this list against them.
-const STONES: &[&str] = &[
-    "constraint executions_one_committed",
-    "constraint executions_pkey",
-    "constraint executions_seat",
-    "constraint items_committed_was_leased",
-    "constraint items_fence_check",
-    "constraint items_held_while_active",
-    "constraint items_lease_is_whole",
-    "constraint items_pkey",
-    "constraint items_slot_check",
-    "constraint items_version_check",
-    "constraint lanes_pkey",
-    "constraint moves_pkey",
-    "constraint names_pkey",
-    "constraint segments_batch_key",
-    "constraint segments_pkey",
-    "constraint segments_placed_whole",
-];

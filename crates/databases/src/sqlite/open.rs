@@ -144,14 +144,7 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy)?;
-    let found = schema(&connection, path)?;
-    if found == 0 {
-        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    }
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if mode != "wal" {
-        connection.pragma_update(None, "journal_mode", "wal")?;
-    }
+    shape(&connection, path)?;
     settings(&connection)?;
     connection.pragma_update(None, "synchronous", if options.relaxed { "normal" } else { "full" })?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -163,6 +156,18 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
     }
     migrate::run(&mut connection, path, migrate::MIGRATIONS)?;
     Ok(connection)
+}
+
+/// What the file itself keeps, whoever opens it: the size of its pages, which is chosen once, and its journal.
+pub(super) fn shape(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    if schema(connection, path)? == 0 {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    }
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
+    Ok(())
 }
 
 /// The schema that a file has; 0 for an empty one.
