@@ -285,14 +285,14 @@ const LOG: &[Broken] = &[
     Broken {
         sql: "insert into tenure_inbox (kind, created_at) values ('job', '2020-01-01T00:00:00Z')",
         check: "the inbox is read",
-        id: "row 1",
+        id: "row ",
         what: "waits since ",
         also: &[],
     },
     Broken {
         sql: "insert into tenure_inbox (kind, error) values ('jop', 'there is no kind jop')",
         check: "rows of the inbox that made no item",
-        id: "row 1",
+        id: "row ",
         what: "there is no kind jop",
         also: &[],
     },
@@ -300,8 +300,7 @@ const LOG: &[Broken] = &[
 
 const STRANGER: ItemId = ItemId(0xfedc_ba98_7654_3210_fedc_ba98_7654_3210);
 
-async fn is_named<W: Ward>(ward: &W, broken: &Broken) {
-    let filled = filled(ward.database()).await;
+async fn is_named<W: Ward>(ward: &W, filled: &Filled, broken: &Broken) {
     let ids = [
         ("{ready}", filled.ready),
         ("{active}", filled.active),
@@ -315,7 +314,7 @@ async fn is_named<W: Ward>(ward: &W, broken: &Broken) {
         ids.iter().fold(text.replace("{empty}", W::EMPTY), |text, (word, id)| text.replace(word, &shown(*id)))
     };
     let sql = put_in(broken.sql, W::Database::literal);
-    ward.break_with(&sql).await;
+    ward.execute(&sql).await;
     let all = examine(ward).await;
     let told = unwell(&all);
     let (id, what) = (put_in(broken.id, |id| id.to_string()), put_in(broken.what, |id| id.to_string()));
@@ -335,9 +334,15 @@ async fn is_named<W: Ward>(ward: &W, broken: &Broken) {
 }
 
 fn each_is_named<W: Ward>(list: &[Broken]) {
-    for broken in list {
-        with(async |ward: &W| is_named(ward, broken).await);
-    }
+    with(async |ward: &W| {
+        let filled = filled(ward.database()).await;
+        ward.unwall().await;
+        ward.save().await;
+        for broken in list {
+            is_named(ward, &filled, broken).await;
+            ward.mend().await;
+        }
+    });
 }
 
 // covers: K-01, K-02, K-08, K-10, K-11, K-12, K-20…K-22, K-24, K-40, K-50, K-51

@@ -108,7 +108,8 @@ fn what_endangers_a_server_is_told() {
         let told = ["a commit is answered when it is durable", "transactions are isolated as Tenure expects"];
         assert_eq!(names(&all), told);
 
-        ward.break_with("update segments set pos = null, chain = null, at = 1 where pos = (select max(pos) from segments)")
+        ward.unwall().await;
+        ward.execute("update segments set pos = null, chain = null, at = 1 where pos = (select max(pos) from segments)")
             .await;
         let all = examine(ward).await;
         let told = &find(&all, "the log is given its order").found;

@@ -29,8 +29,15 @@ pub trait Ward: Sized {
     /// As `tenure doctor` opens it.
     async fn look(&self) -> Self::Database;
 
-    /// Runs statements as a stranger who took the wall away first.
-    async fn break_with(&self, sql: &str);
+    /// Takes the wall away, as a stranger would who means harm.
+    async fn unwall(&self);
+
+    /// Runs statements as that stranger.
+    async fn execute(&self, sql: &str);
+
+    /// Keeps every row, and puts them back.
+    async fn save(&self);
+    async fn mend(&self);
 
     /// No bytes, as a value.
     const EMPTY: &'static str;
@@ -42,6 +49,26 @@ pub struct File {
     database: Sqlite,
     pub path: PathBuf,
     _folder: TempDir,
+}
+
+impl File {
+    fn saved(&self) -> PathBuf {
+        self.path.with_extension("saved")
+    }
+
+    /// A connection that knows nothing of Tenure, nor of checks.
+    fn stranger(&self) -> rusqlite::Connection {
+        let stranger = rusqlite::Connection::open(&self.path).expect("it opens");
+        stranger.pragma_update(None, "ignore_check_constraints", true).unwrap();
+        stranger
+    }
+}
+
+fn names(connection: &rusqlite::Connection, schema: &str, sort: &str) -> Vec<String> {
+    let sql =
+        format!("select name from {schema}.sqlite_schema where type = '{sort}' and name not like 'sqlite%'");
+    let mut statement = connection.prepare(&sql).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().flatten().collect()
 }
 
 impl Ward for File {
@@ -62,17 +89,32 @@ impl Ward for File {
         Sqlite::look(&self.path).expect("it opens")
     }
 
-    async fn break_with(&self, sql: &str) {
-        let stranger = rusqlite::Connection::open(&self.path).expect("it opens");
-        stranger.pragma_update(None, "ignore_check_constraints", true).unwrap();
-        let mut statement =
-            stranger.prepare("select name from sqlite_schema where type = 'trigger'").unwrap();
-        let triggers: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().flatten().collect();
+    async fn unwall(&self) {
+        let triggers = names(&self.stranger(), "main", "trigger");
         for trigger in triggers {
-            stranger.execute_batch(&format!("drop trigger {trigger}")).unwrap();
+            self.execute(&format!("drop trigger {trigger}")).await;
         }
-        stranger.execute_batch("drop index one_is_running_a_key").unwrap();
-        stranger.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        self.execute("drop index one_is_running_a_key").await;
+    }
+
+    async fn execute(&self, sql: &str) {
+        self.stranger().execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    async fn save(&self) {
+        self.database.backup(&self.saved()).await.unwrap();
+    }
+
+    async fn mend(&self) {
+        let stranger = self.stranger();
+        stranger.execute("attach ?1 as saved", [self.saved().to_str()]).unwrap();
+        stranger.execute_batch("pragma foreign_keys = off; begin").unwrap();
+        for table in names(&stranger, "saved", "table") {
+            let sql =
+                format!("delete from main.{table}; insert into main.{table} select * from saved.{table}");
+            stranger.execute_batch(&sql).unwrap();
+        }
+        stranger.execute_batch("commit").unwrap();
     }
 
     const EMPTY: &'static str = "x''";
@@ -90,11 +132,18 @@ impl Server {
         schema::url(&self.schema)
     }
 
-    /// As psql would.
-    pub async fn execute(&self, sql: &str) {
-        let stranger = schema::raw().await;
-        let sql = format!("set search_path = {}; {sql}", self.schema);
-        stranger.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    fn saved(&self) -> String {
+        format!("{}_saved", self.schema)
+    }
+
+    /// Does something for `it`, each table in turn.
+    async fn each_table(&self, what: &str) {
+        let sql = format!(
+            "do $$ declare it text; wall record; begin for it in select c.relname from pg_class c \
+             where c.relkind = 'r' and c.relnamespace = '{}'::regnamespace loop {what} end loop; end $$",
+            self.schema
+        );
+        self.execute(&sql).await;
     }
 }
 
@@ -116,17 +165,33 @@ impl Ward for Server {
         Postgres::look(&self.url()).await.expect("it opens")
     }
 
-    async fn break_with(&self, sql: &str) {
-        self.execute(&format!(
-            "do $$ declare wall record; begin \
-                for wall in select c.oid::regclass as rel from pg_class c where c.relkind = 'r' \
-                    and c.relnamespace = '{0}'::regnamespace loop \
-                    execute format('alter table %s disable trigger user', wall.rel); end loop; \
-                for wall in select conname, conrelid::regclass as rel from pg_constraint where contype = 'c' \
-                    and connamespace = '{0}'::regnamespace loop \
-                    execute format('alter table %s drop constraint %I', wall.rel, wall.conname); end loop; \
-             end $$; drop index items_one_running_a_key; {sql}",
-            self.schema
+    async fn unwall(&self) {
+        self.each_table(
+            "execute format('alter table %I disable trigger user', it); \
+             for wall in select conname from pg_constraint where contype = 'c' and conrelid = it::regclass loop \
+                execute format('alter table %I drop constraint %I', it, wall.conname); end loop;",
+        )
+        .await;
+        self.execute("drop index items_one_running_a_key").await;
+    }
+
+    async fn execute(&self, sql: &str) {
+        let stranger = schema::raw().await;
+        let sql = format!("set search_path = {}; {sql}", self.schema);
+        stranger.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+
+    async fn save(&self) {
+        let saved = self.saved();
+        self.execute(&format!("create schema {saved}")).await;
+        self.each_table(&format!("execute format('create table {saved}.%I as table %1$I', it);")).await;
+    }
+
+    async fn mend(&self) {
+        let saved = self.saved();
+        self.each_table(&format!(
+            "execute format('delete from %I', it); \
+             execute format('insert into %I overriding system value select * from {saved}.%1$I', it);"
         ))
         .await;
     }
@@ -134,9 +199,8 @@ impl Ward for Server {
     const EMPTY: &'static str = "''::bytea";
 
     async fn close(self) {
-        let Server { database, schema } = self;
-        drop(database);
-        schema::drop(&schema).await;
+        schema::drop(&self.saved()).await;
+        schema::drop(&self.schema).await;
     }
 }
 
