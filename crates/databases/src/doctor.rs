@@ -41,6 +41,16 @@ pub struct Check {
     pub weight: Weight,
 }
 
+impl Check {
+    pub const fn wrong(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
+        Check { name, requirement, advice, weight: Weight::Wrong }
+    }
+
+    pub const fn note(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
+        Check { name, requirement, advice, weight: Weight::Note }
+    }
+}
+
 /// What it means that something is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weight {

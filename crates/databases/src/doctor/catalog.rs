@@ -6,22 +6,20 @@ use tenure_core::lifecycle::Table;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::time::Time;
 
-use super::{Check, Examined, Found, Patient, ROWS_MAX, Row, Weight};
+use super::{Check, Examined, Found, Patient, ROWS_MAX, Row};
 use crate::Error;
 use crate::row::control;
 
-const MOVES: Check = Check {
-    name: "the legal moves are those of the lifecycles",
-    requirement: "K-01",
-    advice: "the schema refuses what is legal, or lets pass what is not: restore these rows from a backup",
-    weight: Weight::Wrong,
-};
-const HELD_BACK: Check = Check {
-    name: "kinds that are held back",
-    requirement: "K-38",
-    advice: "nothing of them is leased until somebody resumes them, or their breaker closes",
-    weight: Weight::Note,
-};
+const MOVES: Check = Check::wrong(
+    "the legal moves are those of the lifecycles",
+    "K-01",
+    "the schema refuses what is legal, or lets pass what is not: restore these rows from a backup",
+);
+const HELD_BACK: Check = Check::note(
+    "kinds that are held back",
+    "K-38",
+    "nothing of them is leased until somebody resumes them, or their breaker closes",
+);
 
 /// By number: the kind, and its table if it can be read and is what it was kept as.
 async fn tables<P: Patient>(patient: &P) -> Result<BTreeMap<i64, (String, Option<Table>)>, Error> {

@@ -7,7 +7,7 @@ use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::lifecycle::Phase;
 
-use super::{Check, Examined, FOUND_MAX, Found, Patient, Row, Weight};
+use super::{Check, Examined, FOUND_MAX, Found, Patient, Row};
 use crate::{Error, Order, Query, segment, verify};
 
 /// Segments that are read back from the end.
@@ -17,18 +17,16 @@ const PAGE: usize = 10;
 /// Items of each sort that are held against their entries.
 const SAMPLE: usize = 100;
 
-const CHAIN: Check = Check {
-    name: "the chain of the log recomputes",
-    requirement: "K-40, K-43",
-    advice: "the log was changed: `tenure verify` says which entries; restore a backup that it finds sound",
-    weight: Weight::Wrong,
-};
-const ITEMS: Check = Check {
-    name: "an item is what its entries say",
-    requirement: "K-08, K-40",
-    advice: "a row or its history was changed: `tenure verify` finds all; restore a backup that it finds sound",
-    weight: Weight::Wrong,
-};
+const CHAIN: Check = Check::wrong(
+    "the chain of the log recomputes",
+    "K-40, K-43",
+    "the log was changed: `tenure verify` says which entries; restore a backup that it finds sound",
+);
+const ITEMS: Check = Check::wrong(
+    "an item is what its entries say",
+    "K-08, K-40",
+    "a row or its history was changed: `tenure verify` finds all; restore a backup that it finds sound",
+);
 
 pub(super) async fn chain<P: Patient>(patient: &P) -> Examined {
     Examined::of(CHAIN, chained(patient).await)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::id::ItemId;
 use tenure_core::world::Named;
 
-use super::{Check, Examined, Found, Patient, Row, Weight};
+use super::{Check, Examined, Found, Patient, Row};
 use crate::Error;
 use crate::row::{lane, name};
 
@@ -17,18 +17,16 @@ const LOOKUPS_MAX: usize = 20_000;
 /// Ids in one statement.
 const CHUNK: usize = 500;
 
-const NAMES: Check = Check {
-    name: "a name stands for an item that is there",
-    requirement: "K-30",
-    advice: "whoever repeats such a create gets an error: restore a backup that `tenure verify` finds sound",
-    weight: Weight::Wrong,
-};
-const LANES: Check = Check {
-    name: "a lane names its own items",
-    requirement: "K-31",
-    advice: "its key is blocked or runs twice: restore a backup that `tenure verify` finds sound",
-    weight: Weight::Wrong,
-};
+const NAMES: Check = Check::wrong(
+    "a name stands for an item that is there",
+    "K-30",
+    "whoever repeats such a create gets an error: restore a backup that `tenure verify` finds sound",
+);
+const LANES: Check = Check::wrong(
+    "a lane names its own items",
+    "K-31",
+    "its key is blocked or runs twice: restore a backup that `tenure verify` finds sound",
+);
 
 pub(super) async fn names<P: Patient>(patient: &P) -> Examined {
     Examined::of(NAMES, twice(NAMES, async || wrong_names(patient).await).await)

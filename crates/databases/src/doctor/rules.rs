@@ -2,7 +2,7 @@
 //!
 //! A statement is about a slice: `{slice} x`. The slice is bounded and goes over an index, so that no table is too large.
 
-use super::{Check, Examined, FOUND_MAX, Found, Patient, ROWS_MAX, Terms, Weight};
+use super::{Check, Examined, FOUND_MAX, Found, Patient, ROWS_MAX, Terms};
 use crate::Error;
 
 pub(super) struct Rule {
@@ -58,17 +58,9 @@ static DELIVERIES: Slice = Slice {
 const RESTORE: &str =
     "somebody wrote around Tenure: stop, keep a copy, and restore a backup that `tenure verify` finds sound";
 
-const fn wrong(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
-    Check { name, requirement, advice, weight: Weight::Wrong }
-}
-
-const fn note(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
-    Check { name, requirement, advice, weight: Weight::Note }
-}
-
 pub(super) static RULES: &[Rule] = &[
     Rule {
-        check: wrong("an item commits once, and its execution is there", "K-21", RESTORE),
+        check: Check::wrong("an item commits once, and its execution is there", "K-21", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, case when x.committed is null then 'has an execution that committed, but has not committed' \
                 when x.all_of_it > 1 then 'has ' || x.all_of_it || ' executions that committed' \
@@ -81,26 +73,26 @@ pub(super) static RULES: &[Rule] = &[
                 or (x.committed is not null and x.its_own <> 1)",
     },
     Rule {
-        check: wrong("what has committed is offered to nobody", "K-24", RESTORE),
+        check: Check::wrong("what has committed is offered to nobody", "K-24", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'has committed, and stands in a queue' from {slice} x \
             where x.committed is not null and x.slot in (1, 2, 4)",
     },
     Rule {
-        check: wrong("no fence is below what it has fenced", "K-12", RESTORE),
+        check: Check::wrong("no fence is below what it has fenced", "K-12", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'its claim version is ' || x.fence || ', and there was a higher one' from {slice} x \
             where x.fence < coalesce(x.committed, 0) \
                 or exists (select 1 from @.executions e where e.item = x.id and e.fence > x.fence)",
     },
     Rule {
-        check: wrong("every state is one of its lifecycle", "K-01", RESTORE),
+        check: Check::wrong("every state is one of its lifecycle", "K-01", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'its lifecycle has no state number ' || x.state from {slice} x where not exists \
             (select 1 from @.states s where s.lifecycle = x.lifecycle and s.state = x.state)",
     },
     Rule {
-        check: wrong("an item is where its state belongs", "K-10, K-50", RESTORE),
+        check: Check::wrong("an item is where its state belongs", "K-10, K-50", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'is ' || s.phase || ', and not kept as such: it is found by nobody, or by the wrong ones' \
             from {slice} x join @.states s on s.lifecycle = x.lifecycle and s.state = x.state \
@@ -108,13 +100,13 @@ pub(super) static RULES: &[Rule] = &[
                 when 'ready' then x.slot in (1, 2, 4) else x.slot = 0 end",
     },
     Rule {
-        check: wrong("what is not active is held by nobody", "K-10", RESTORE),
+        check: Check::wrong("what is not active is held by nobody", "K-10", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'is not active, and ' || coalesce(x.owner, 'nobody') || ' holds it' from {slice} x \
             where x.slot not in (-1, 3) and (x.owner is not null or x.expires is not null)",
     },
     Rule {
-        check: wrong("a lease has an owner and an end", "K-10, K-11", RESTORE),
+        check: Check::wrong("a lease has an owner and an end", "K-10, K-11", RESTORE),
         slice: &ACTIVE,
         sql: "select x.id, case when x.owner is null then 'is active, and nobody holds it' \
                 when x.expires is null then 'is held by ' || x.owner || ' without an end' \
@@ -123,7 +115,7 @@ pub(super) static RULES: &[Rule] = &[
             from {slice} x where x.owner is null or x.expires is null or x.heartbeat is null or x.fence < 1",
     },
     Rule {
-        check: wrong("one item of an exclusive key runs", "K-31", RESTORE),
+        check: Check::wrong("one item of an exclusive key runs", "K-31", RESTORE),
         slice: &ACTIVE,
         sql: "select x.id, 'runs for the key ' || x.key || ', as another one does' from {slice} x \
             join (select y.queue, y.key from {slice} y where y.lifecycle in ({exclusive}) and y.key is not null \
@@ -133,7 +125,7 @@ pub(super) static RULES: &[Rule] = &[
             where x.lifecycle in ({exclusive}) and x.key is not null and x.exclusive is distinct from x.key",
     },
     Rule {
-        check: wrong(
+        check: Check::wrong(
             "what time has ended is swept",
             "K-50",
             "nothing sweeps: start the server or a worker; if one runs, look at its log",
@@ -144,26 +136,26 @@ pub(super) static RULES: &[Rule] = &[
             from {slice} x where x.expires < {late} or (x.committed is null and x.window_ends < {late})",
     },
     Rule {
-        check: wrong("an execution belongs to an item", "K-20", RESTORE),
+        check: Check::wrong("an execution belongs to an item", "K-20", RESTORE),
         slice: &EXECUTIONS,
         sql: "select x.item, 'execution ' || x.fence || ' is there, and its item is not' from {slice} x \
             where not exists (select 1 from @.items i where i.id = x.item)",
     },
     Rule {
-        check: wrong("a record belongs to an item", "K-22", RESTORE),
+        check: Check::wrong("a record belongs to an item", "K-22", RESTORE),
         slice: &RECORDS,
         sql: "select x.item, 'a record of it is there, and the item is not' from {slice} x \
             where not exists (select 1 from @.items i where i.id = x.item)",
     },
     Rule {
-        check: wrong("a running item is in its lane", "K-31", RESTORE),
+        check: Check::wrong("a running item is in its lane", "K-31", RESTORE),
         slice: &ACTIVE,
         sql: "select x.id, 'runs for the key ' || x.key || ', and the key does not know' from {slice} x \
             where x.lifecycle in ({exclusive}) and x.key is not null and not exists (select 1 from @.lanes l \
                 where l.queue = x.queue and l.key = x.key and {in_lane})",
     },
     Rule {
-        check: wrong("a lane offers its oldest item", "K-32", RESTORE),
+        check: Check::wrong("a lane offers its oldest item", "K-32", RESTORE),
         slice: &LANES,
         sql: "select 'key ' || x.key, 'it offers an item that is not its oldest ready one: the others wait for ever' \
             from {slice} x where x.next_id is distinct from (select i.id from @.items i \
@@ -171,26 +163,26 @@ pub(super) static RULES: &[Rule] = &[
             or x.next_rank is distinct from (select i.rank from @.items i where i.id = x.next_id)",
     },
     Rule {
-        check: wrong("what waits for its key has a lane", "K-50", RESTORE),
+        check: Check::wrong("what waits for its key has a lane", "K-50", RESTORE),
         slice: &BEHIND,
         sql: "select x.id, 'waits for the key ' || x.key || ', which has no lane: it is offered to nobody' \
             from {slice} x where not exists (select 1 from @.lanes l where l.queue = x.queue and l.key = x.key)",
     },
     Rule {
-        check: wrong("an item's last entry is in the log", "K-02, K-40", RESTORE),
+        check: Check::wrong("an item's last entry is in the log", "K-02, K-40", RESTORE),
         slice: &ITEMS,
         sql: "select x.id, 'its last entry is in segment ' || x.segment || ', which the log does not have' \
             from {slice} x where not exists (select 1 from @.segments s where s.segment = x.segment)",
     },
     Rule {
-        check: wrong("the log has no holes", "K-40, K-43", RESTORE),
+        check: Check::wrong("the log has no holes", "K-40, K-43", RESTORE),
         slice: &SEGMENTS,
         sql: "select 'entry ' || x.pos, 'after it and its ' || x.entries || ' entries comes entry ' || x.next \
             from (select y.pos, y.entries, lead(y.pos) over (order by y.pos) as next from {slice} y) x \
             where x.pos + x.entries <> x.next",
     },
     Rule {
-        check: wrong(
+        check: Check::wrong(
             "every row can be read",
             "K-51",
             "these items are set aside and offered to nobody: find out who wrote them, then restore them from a backup",
@@ -199,7 +191,7 @@ pub(super) static RULES: &[Rule] = &[
         sql: "select x.item, x.why from {slice} x",
     },
     Rule {
-        check: wrong(
+        check: Check::wrong(
             "the inbox is read",
             "K-50",
             "nothing reads it: start the server or a worker; if one runs, look at its log",
@@ -209,7 +201,7 @@ pub(super) static RULES: &[Rule] = &[
             where x.error is null and x.posted < {late}",
     },
     Rule {
-        check: note(
+        check: Check::note(
             "rows of the inbox that made no item",
             "K-51",
             "mend what wrote them, post them anew, and delete these: delete from tenure_inbox where error is not null",
@@ -218,7 +210,7 @@ pub(super) static RULES: &[Rule] = &[
         sql: "select 'row ' || x.id, x.error from {slice} x where x.error is not null",
     },
     Rule {
-        check: note(
+        check: Check::note(
             "deliveries that failed",
             "K-26",
             "look at the webhook's address, then send them again with `redrive`",

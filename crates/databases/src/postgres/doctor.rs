@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use super::Postgres;
 use super::value::Uuid;
 use crate::Error;
-use crate::doctor::{Check, Examined, Found, Limits, Patient, ROWS_MAX, Row, Value, Weight, spoken};
+use crate::doctor::{Check, Examined, Found, Limits, Patient, ROWS_MAX, Row, Value, spoken};
 use judge::{Facts, Pin};
 
 const DIALECT: [(&str, &str); 5] = [
@@ -26,19 +26,17 @@ const DIALECT: [(&str, &str); 5] = [
     ("{posted}", "(extract(epoch from p.created_at) * 1000000)::bigint"),
 ];
 
-const WALL: Check = Check {
-    name: "the second wall stands",
-    requirement: "K-02, K-05, K-21",
-    advice: "somebody took constraints, triggers or indexes away: `tenure verify` the database, then `tenure export` it and \
+const WALL: Check = Check::wrong(
+    "the second wall stands",
+    "K-02, K-05, K-21",
+    "somebody took constraints, triggers or indexes away: `tenure verify` the database, then `tenure export` it and \
              `tenure replay` it into a new one",
-    weight: Weight::Wrong,
-};
-const SEQUENCER: Check = Check {
-    name: "the log is given its order",
-    requirement: "K-45",
-    advice: "nothing sequences it: start the server or a worker; if one runs, look at its log",
-    weight: Weight::Wrong,
-};
+);
+const SEQUENCER: Check = Check::wrong(
+    "the log is given its order",
+    "K-45",
+    "nothing sequences it: start the server or a worker; if one runs, look at its log",
+);
 
 impl Patient for Postgres {
     async fn ask(&self, sql: &str) -> Result<Vec<Row>, Error> {

@@ -13,7 +13,7 @@ use tenure_core::time::Time;
 use super::fault::error_of;
 use super::{Sqlite, check_version, migrate, mounts, side};
 use crate::Error;
-use crate::doctor::{Check, Examined, Found, Limits, Patient, Row, Value, Weight, spoken};
+use crate::doctor::{Check, Examined, Found, Limits, Patient, Row, Value, spoken};
 
 const DIALECT: [(&str, &str); 6] = [
     // Otherwise a planner without statistics may read the whole table.
@@ -78,44 +78,40 @@ fn value(value: ValueRef<'_>) -> Value {
     }
 }
 
-const fn wrong(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
-    Check { name, requirement, advice, weight: Weight::Wrong }
-}
-
-const WALL: Check = wrong(
+const WALL: Check = Check::wrong(
     "the second wall stands",
     "K-02, K-05, K-21",
     "somebody took constraints, triggers or indexes away: `tenure verify` the database, then `tenure export` it and `tenure replay` it into a new one",
 );
-const QUICK_CHECK: Check = wrong(
+const QUICK_CHECK: Check = Check::wrong(
     "the file is not damaged",
     "K-53",
     "stop everything that uses it, keep a copy, and restore the last backup",
 );
-const JOURNAL: Check = wrong(
+const JOURNAL: Check = Check::wrong(
     "the journal is a write-ahead log",
     "K-03",
     "somebody changed it; any command that writes, and the server, sets it back: pragma journal_mode = wal",
 );
-const CHECKPOINT: Check = wrong(
+const CHECKPOINT: Check = Check::wrong(
     "the write-ahead log is put in its place",
     "K-55",
     "a reader never ends and keeps it: look which process holds the file open (lsof FILE-wal) and end its transaction",
 );
-const DISK: Check = wrong("the disk has room", "K-53", "make room, or move the database to a larger disk");
-const PLACE: Check = wrong(
+const DISK: Check =
+    Check::wrong("the disk has room", "K-53", "make room, or move the database to a larger disk");
+const PLACE: Check = Check::wrong(
     "the file is on a disk of this machine",
     "K-53",
     "SQLite's locks do not hold there: move it to a local disk, or use PostgreSQL",
 );
 const VERSION: Check =
-    wrong("SQLite is new enough", "K-53", "build Tenure with its own SQLite or a newer one");
-const NOTE: Check = Check {
-    name: "a note of a server that is gone",
-    requirement: "K-55",
-    advice: "it is not believed, and the next server writes its own; if nobody starts one, remove the file",
-    weight: Weight::Note,
-};
+    Check::wrong("SQLite is new enough", "K-53", "build Tenure with its own SQLite or a newer one");
+const NOTE: Check = Check::note(
+    "a note of a server that is gone",
+    "K-55",
+    "it is not believed, and the next server writes its own; if nobody starts one, remove the file",
+);
 
 /// What stands beside the rows, compared with a database that was made just now.
 fn wall(connection: &Connection) -> rusqlite::Result<Examined> {

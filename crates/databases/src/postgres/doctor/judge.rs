@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::doctor::{Check, Examined, Found, Limits, Weight};
+use crate::doctor::{Check, Examined, Found, Limits};
 
 /// What was read from the server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,46 +33,42 @@ const AGE_MAX: i64 = 1_000_000_000;
 /// A slot that is in use is a little behind. So many transactions are minutes at the highest rate.
 const SLOT_BEHIND_MAX: i64 = 1_000_000;
 
-const fn wrong(name: &'static str, requirement: &'static str, advice: &'static str) -> Check {
-    Check { name, requirement, advice, weight: Weight::Wrong }
-}
-
-pub(super) const SETTINGS: Check = wrong(
+pub(super) const SETTINGS: Check = Check::wrong(
     "the server's settings",
     "K-03",
     "let the role read pg_settings, pg_stat_activity and pg_replication_slots: grant pg_monitor to it",
 );
 const FSYNC: Check =
-    wrong("what is committed reaches the disk", "K-03", "set fsync = on, and reload the server");
+    Check::wrong("what is committed reaches the disk", "K-03", "set fsync = on, and reload the server");
 const PAGES: Check =
-    wrong("pages are written whole", "K-03", "set full_page_writes = on, and reload the server");
-const COMMIT: Check = wrong(
+    Check::wrong("pages are written whole", "K-03", "set full_page_writes = on, and reload the server");
+const COMMIT: Check = Check::wrong(
     "a commit is answered when it is durable",
     "K-03",
     "set synchronous_commit = on for this role and database: alter role … reset synchronous_commit",
 );
-const CHECKSUMS: Check = wrong(
+const CHECKSUMS: Check = Check::wrong(
     "damage is not passed over",
     "K-53",
     "set zero_damaged_pages and ignore_checksum_failure to off: they are for rescuing data, not for work",
 );
-const AUTOVACUUM: Check = wrong(
+const AUTOVACUUM: Check = Check::wrong(
     "dead rows are removed",
     "K-55",
     "set autovacuum = on, and alter table … reset (autovacuum_enabled) for the tables that are named",
 );
-const HORIZON: Check = wrong(
+const HORIZON: Check = Check::wrong(
     "nobody keeps dead rows",
     "K-55",
     "end it: select pg_terminate_backend(PID), rollback prepared 'NAME', or select pg_drop_replication_slot('NAME')",
 );
-const WRAPAROUND: Check = wrong(
+const WRAPAROUND: Check = Check::wrong(
     "transaction numbers do not run out",
     "K-53",
     "run vacuum freeze in this database, and look what keeps autovacuum from doing so",
 );
-const VERSION: Check = wrong("the server is new enough", "K-53", "use PostgreSQL 15 or newer");
-const ISOLATION: Check = wrong(
+const VERSION: Check = Check::wrong("the server is new enough", "K-53", "use PostgreSQL 15 or newer");
+const ISOLATION: Check = Check::wrong(
     "transactions are isolated as Tenure expects",
     "K-53",
     "set default_transaction_isolation = 'read committed' for this role and database: others make batches fail for nothing",
