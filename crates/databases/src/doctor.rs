@@ -217,6 +217,11 @@ pub trait Patient: Database {
     fn own(&self, limits: &Limits) -> impl Future<Output = Vec<Examined>>;
 }
 
+/// `100,000`, as people read it; every bound here has at least four digits.
+pub(crate) fn thousands(number: usize) -> String {
+    format!("{},{:03}", number / 1_000, number % 1_000)
+}
+
 /// What statements are filled in with.
 pub(crate) struct Terms {
     /// Microseconds since 1970.

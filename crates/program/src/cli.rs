@@ -113,7 +113,7 @@ pub struct Verify {
     pub form: Form,
 }
 
-/// Ask a database whether everything holds that should hold, and whether its settings endanger it
+/// Ask a live database whether everything holds that should, and what endangers it
 ///
 /// It reads bounded slices, locks nothing and writes nothing, so it can be asked at any time. `verify` reads everything.
 /// Ends with 0 where all is well, with 1 where something is wrong, with 2 where it could not look.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::id::ItemId;
 use tenure_core::world::Named;
 
-use super::{Check, Examined, Found, Patient, Row};
+use super::{Check, Examined, Found, Patient, Row, thousands};
 use crate::Error;
 use crate::row::{lane, name};
 
@@ -45,7 +45,7 @@ async fn twice(check: Check, look: impl AsyncFn() -> Result<Look, Error>) -> Res
         let (_, again) = look().await?;
         found.retain(|found| again.contains(found));
     }
-    let only = (looked_at >= LOOKUPS_MAX).then(|| format!("the first {LOOKUPS_MAX}"));
+    let only = (looked_at >= LOOKUPS_MAX).then(|| format!("the first {}", thousands(LOOKUPS_MAX)));
     Ok(Examined::new(check, looked_at as u64, found.into_iter().collect()).only(only))
 }
 

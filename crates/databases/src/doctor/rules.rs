@@ -2,7 +2,7 @@
 //!
 //! A statement is about a slice: `{slice} x`. The slice is bounded and goes over an index, so that no table is too large.
 
-use super::{Check, Examined, FOUND_MAX, Found, Patient, ROWS_MAX, Terms};
+use super::{Check, Examined, FOUND_MAX, Found, Patient, ROWS_MAX, Terms, thousands};
 use crate::Error;
 
 pub(super) struct Rule {
@@ -231,6 +231,6 @@ async fn ask<P: Patient>(patient: &P, terms: &Terms, rule: &Rule) -> Result<Exam
     let rows = patient.ask(&fill(&format!("{} limit {}", rule.sql, FOUND_MAX + 1))).await?;
     let found = rows.iter().map(|row| Found::new(row[0].shown(), row[1].text())).collect();
     let is_cut = looked_at >= ROWS_MAX as i64;
-    let only = is_cut.then(|| format!("the {} {ROWS_MAX}", rule.slice.which));
+    let only = is_cut.then(|| format!("the {} {}", rule.slice.which, thousands(ROWS_MAX)));
     Ok(Examined::new(rule.check, looked_at.unsigned_abs(), found).only(only))
 }

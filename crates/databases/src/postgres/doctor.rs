@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use super::Postgres;
 use super::value::Uuid;
 use crate::Error;
-use crate::doctor::{Check, Examined, Found, Limits, Patient, ROWS_MAX, Row, Value, spoken};
+use crate::doctor::{Check, Examined, Found, Limits, Patient, ROWS_MAX, Row, Value, spoken, thousands};
 use judge::{Facts, Pin};
 
 const DIALECT: [(&str, &str); 5] = [
@@ -126,7 +126,7 @@ impl Postgres {
                 format!("{count} segments have no place, the oldest since {}", Time::from_micros(oldest));
             found.push(Found::new("the log", what));
         }
-        let only = (count >= ROWS_MAX as i64).then(|| format!("the first {ROWS_MAX} segments"));
+        let only = (count >= ROWS_MAX as i64).then(|| format!("the first {} segments", thousands(ROWS_MAX)));
         Ok(Examined::new(SEQUENCER, count.unsigned_abs(), found).only(only))
     }
 

@@ -12,9 +12,9 @@ use crate::ward::*;
 
 async fn writes_nothing<W: Ward>(ward: &W) {
     filled(ward.database()).await;
-    let patient = ward.look().await;
+    let patient = ward.look();
     let mut draw = tenure_core::draw::Draw::new(7);
-    let replies = tenure_databases::batch::run(&patient, &[create(new("job", "{}"))], &mut draw).await;
+    let replies = tenure_databases::batch::run(patient, &[create(new("job", "{}"))], &mut draw).await;
     assert!(replies[0].is_err(), "it can not write");
     assert!(patient.ask("delete from @.names").await.is_err(), "not even when it is asked to");
     assert!(matches!(

@@ -26,9 +26,8 @@ fn what_endangers_a_file_is_told() {
         side::advertise(&ward.path, &gone).unwrap();
         let all = examine(ward).await;
         assert_eq!(names(&all), ["a note of a server that is gone"]);
-        let patient = ward.look().await;
         let limits = Limits { wal_bytes: 1, free_bytes: u64::MAX, quick_check_bytes: 0, ..Limits::default() };
-        let all = doctor::examine(&patient, &limits).await.unwrap();
+        let all = doctor::examine(ward.look(), &limits).await.unwrap();
         let told = [
             "the write-ahead log is put in its place",
             "the disk has room",
@@ -129,7 +128,7 @@ fn who_keeps_dead_rows_is_named() {
         preparer.batch_execute("begin; select pg_current_xact_id()").await.unwrap();
         preparer.batch_execute(&format!("prepare transaction '{gid}'")).await.unwrap();
         let limits = Limits { pinned: Duration::ZERO, ..Limits::default() };
-        let all = doctor::examine(&ward.look().await, &limits).await.unwrap();
+        let all = doctor::examine(ward.look(), &limits).await.unwrap();
         preparer.batch_execute(&format!("rollback prepared '{gid}'")).await.unwrap();
         let told = find(&all, "nobody keeps dead rows");
         // Other tests use this server too.

@@ -14,6 +14,7 @@ use tenure_databases::outside::now;
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::{Database, batch};
+use tokio_postgres::Client;
 
 use crate::requests::*;
 use crate::schema;
@@ -27,7 +28,7 @@ pub trait Ward: Sized {
     fn database(&self) -> &Self::Database;
 
     /// As `tenure doctor` opens it.
-    async fn look(&self) -> Self::Database;
+    fn look(&self) -> &Self::Database;
 
     /// Takes the wall away, as a stranger would who means harm.
     async fn unwall(&self);
@@ -47,6 +48,7 @@ pub trait Ward: Sized {
 
 pub struct File {
     database: Sqlite,
+    looker: Sqlite,
     pub path: PathBuf,
     _folder: TempDir,
 }
@@ -78,15 +80,17 @@ impl Ward for File {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tenure.db");
         let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
-        File { database: Sqlite::open(&path, options).expect("it opens"), path, _folder: folder }
+        let database = Sqlite::open(&path, options).expect("it opens");
+        let looker = Sqlite::look(&path).expect("it opens");
+        File { database, looker, path, _folder: folder }
     }
 
     fn database(&self) -> &Sqlite {
         &self.database
     }
 
-    async fn look(&self) -> Sqlite {
-        Sqlite::look(&self.path).expect("it opens")
+    fn look(&self) -> &Sqlite {
+        &self.looker
     }
 
     async fn unwall(&self) {
@@ -124,6 +128,8 @@ impl Ward for File {
 
 pub struct Server {
     database: Postgres,
+    looker: Postgres,
+    stranger: Client,
     pub schema: String,
 }
 
@@ -154,15 +160,18 @@ impl Ward for Server {
         let schema = schema::fresh();
         let options = postgres::Options { tables: shipped::tables(), clock: None };
         let database = Postgres::connect(&schema::url(&schema), options).await.expect("it opens");
-        Server { database, schema }
+        let looker = Postgres::look(&schema::url(&schema)).await.expect("it opens");
+        let stranger = schema::raw().await;
+        stranger.batch_execute(&format!("set search_path = {schema}")).await.expect("a schema can be named");
+        Server { database, looker, stranger, schema }
     }
 
     fn database(&self) -> &Postgres {
         &self.database
     }
 
-    async fn look(&self) -> Postgres {
-        Postgres::look(&self.url()).await.expect("it opens")
+    fn look(&self) -> &Postgres {
+        &self.looker
     }
 
     async fn unwall(&self) {
@@ -176,9 +185,7 @@ impl Ward for Server {
     }
 
     async fn execute(&self, sql: &str) {
-        let stranger = schema::raw().await;
-        let sql = format!("set search_path = {}; {sql}", self.schema);
-        stranger.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        self.stranger.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
 
     async fn save(&self) {
@@ -215,7 +222,7 @@ pub fn with<W: Ward>(test: impl AsyncFnOnce(&W)) {
 }
 
 pub async fn examine<W: Ward>(ward: &W) -> Vec<Examined> {
-    doctor::examine(&ward.look().await, &Limits::default()).await.expect("it can be looked at")
+    doctor::examine(ward.look(), &Limits::default()).await.expect("it can be looked at")
 }
 
 /// The checks that are not well.
