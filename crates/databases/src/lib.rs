@@ -6,7 +6,7 @@
 //! once, each with its own answer.
 //!
 //! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
-//! either form ([`verify`]).
+//! either form ([`verify`]). What should hold in a database at any time is asked by the [`doctor`].
 //!
 //! Who follows the log keeps how far they have come with [`follow`].
 //!
@@ -14,6 +14,7 @@
 //! conformance suite.
 
 pub mod batch;
+pub mod doctor;
 pub mod export;
 pub mod follow;
 pub mod gather;

@@ -14,9 +14,11 @@
 //! | `read` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
 //! | `watch` | whether somebody wrote |
+//! | `doctor` | what the doctor asks of the file, its settings and its disk |
 
 mod backup;
 mod catalog;
+mod doctor;
 mod fault;
 mod follow;
 mod held;
@@ -145,6 +147,20 @@ impl Sqlite {
         ship(&mut writer)?;
         let readers = Readers::new(shared.clone());
         Ok(Sqlite { shared, writer: Arc::new(Mutex::new(writer)), readers })
+    }
+
+    /// Opens a database for looking only: nothing is made, brought up to date or set, and every write is refused.
+    pub fn look(path: &Path) -> Result<Sqlite, OpenError> {
+        let connection = open::looker(path)?;
+        let options = Options::default();
+        let shared = Arc::new(Shared {
+            path: path.into(),
+            clock: Arc::new(now),
+            options,
+            lifecycles: RwLock::default(),
+        });
+        let writer = Writer::new(connection, shared.clone());
+        Ok(Sqlite { readers: Readers::new(shared.clone()), shared, writer: Arc::new(Mutex::new(writer)) })
     }
 
     pub fn durability(&self) -> Durability {

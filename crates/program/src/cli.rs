@@ -55,6 +55,7 @@ pub enum Command {
     Log(Log),
     Export(Export),
     Verify(Verify),
+    Doctor(Doctor),
     Replay(Replay),
     Backup(Backup),
     Migrate(Migrate),
@@ -118,6 +119,18 @@ pub struct Verify {
     /// A head that was kept: the log must have had it, at its end or before
     #[arg(long, value_name = "HASH", value_parser = hash)]
     pub head: Option<Hash>,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Ask a live database whether everything holds that should, and what endangers it
+///
+/// It reads bounded slices, locks nothing and writes nothing, so it can be asked at any time. `verify` reads everything.
+/// Ends with 0 where all is well, with 1 where something is wrong, with 2 where it could not look.
+#[derive(Args, Debug)]
+pub struct Doctor {
     #[command(flatten)]
     pub db: Db,
     #[command(flatten)]

@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod check;
 mod demo;
+mod doctor;
 mod export;
 mod lifecycle;
 mod log;
@@ -24,6 +25,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),

@@ -16,6 +16,7 @@ use crate::outcome::Error;
 
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 pub const STRONG: Style = Style::new().bold();
 pub const FAINT: Style = Style::new().dimmed();
 

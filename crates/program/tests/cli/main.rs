@@ -4,6 +4,7 @@
 
 mod bench;
 mod chaos;
+mod doctor;
 mod languages;
 mod run;
 mod serving;
