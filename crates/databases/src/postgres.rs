@@ -30,6 +30,7 @@ mod laneless;
 mod lanes;
 mod load;
 mod log;
+mod look;
 pub mod migrate;
 mod moment;
 mod pool;

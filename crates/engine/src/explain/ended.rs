@@ -1,0 +1,167 @@
+//! How an item ended, what was tried before, and what came of it.
+
+use serde::Serialize;
+use tenure_core::actor::Actor;
+use tenure_core::entry::{Facts as Said, Written};
+use tenure_core::execution::Execution;
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::lifecycle::Phase;
+use tenure_core::lifecycle::event::Event;
+use tenure_core::time::Time;
+
+use super::facts::{Facts, Known};
+use super::waits;
+use super::words::{count, why};
+use super::{Because, RELATED_MAX, Reason, Related};
+
+/// Failures that are told; the executions have them all.
+const FAILURES_MAX: usize = 5;
+
+/// How it ended. The names of the fields are a promise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Ended {
+    pub event: Event,
+    pub at: Time,
+    pub by: Actor,
+    pub reason: Option<String>,
+    /// It has an output that can be read.
+    pub output: bool,
+    /// Payload and output were erased.
+    pub erased: bool,
+    /// What it made with its end; of many the first.
+    pub created: Vec<ItemId>,
+}
+
+impl Ended {
+    pub(super) fn of(known: &Known) -> Option<Ended> {
+        let item = &known.item;
+        if !item.phase().is_ended() {
+            return None;
+        }
+        let state = item.state_name();
+        let entry = known.history.iter().rev().take_while(|entry| entry.state == *state).last()?;
+        // An output is committed, and effects are written, before or with the end.
+        let created = known.history.iter().filter_map(|entry| written(&entry.facts));
+        let created = created.flat_map(|written| written.created.iter().copied());
+        Some(Ended {
+            event: entry.action.clone(),
+            at: entry.at,
+            by: entry.actor.clone(),
+            reason: item.reason.as_deref().map(ToString::to_string),
+            output: item.output.is_some() && !item.erased,
+            erased: item.erased,
+            created: created.take(RELATED_MAX).collect(),
+        })
+    }
+}
+
+fn written(said: &Said) -> Option<&Written> {
+    match said {
+        Said::Commit(committed) => Some(&committed.written),
+        Said::End(ended) => Some(&ended.written),
+        Said::Cancel(cancelled) => Some(&cancelled.written),
+        Said::Move(moved) => Some(&moved.written),
+        Said::Create(_) | Said::Lease(_) | Said::Progress(_) => None,
+        Said::Note(_) | Said::Link(_) | Said::Bare(_) => None,
+    }
+}
+
+/// How often it was tried. The names of the fields are a promise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Tries {
+    /// Leases that were given, also those that were given back.
+    pub made: u64,
+    /// Since it was last made ready by hand.
+    pub failed: u32,
+    pub given_back: u32,
+    /// None, as `left`: there is no bound.
+    pub most: Option<u32>,
+    pub left: Option<u32>,
+}
+
+impl Tries {
+    pub(super) fn of(item: &Item) -> Tries {
+        Tries {
+            made: item.fence.0,
+            failed: item.failures,
+            given_back: item.interruptions,
+            most: item.attempts,
+            left: item.attempts.map(|most| most.saturating_sub(item.failures)),
+        }
+    }
+}
+
+/// An attempt that failed. The names of the fields are a promise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Failed {
+    pub attempt: u64,
+    pub owner: String,
+    /// `fail`, `expire`, `time-out` or `orphan`.
+    pub event: Event,
+    pub at: Time,
+    pub reason: Option<String>,
+    /// The worker said that trying again is useless.
+    pub permanent: bool,
+}
+
+impl Failed {
+    fn of(execution: &Execution) -> Option<Failed> {
+        let end = execution.ended.as_ref().filter(|end| end.cause.is_failure())?;
+        Some(Failed {
+            attempt: execution.id.fence.0,
+            owner: execution.owner.to_string(),
+            event: end.cause.clone(),
+            at: end.mark.at,
+            reason: end.reason.clone(),
+            permanent: end.permanent,
+        })
+    }
+}
+
+/// The last few, oldest first.
+pub(super) fn failures(known: &Known) -> Vec<Failed> {
+    let mut failures: Vec<Failed> = known.executions.iter().filter_map(Failed::of).collect();
+    failures.drain(..failures.len().saturating_sub(FAILURES_MAX));
+    failures
+}
+
+pub(super) fn because(facts: &Facts, known: &Known) -> Vec<Because> {
+    let item = &known.item;
+    let Some(ended) = Ended::of(known) else {
+        return vec![Because::new(Reason::Stopped, "it has ended")];
+    };
+    let Ended { event, at, by, .. } = &ended;
+    let reason = why(ended.reason.as_deref());
+    let mut because = vec![match item.phase() {
+        Phase::Succeeded => {
+            let output = if ended.output { ", with an output" } else { "" };
+            let created = match ended.created.len() as u64 {
+                0 => String::new(),
+                number => format!(", and made {}", count(number, "item")),
+            };
+            let text = format!("it succeeded at {at} with `{event}` by {by}{output}{created}");
+            Because::new(Reason::Succeeded, text)
+        }
+        Phase::Failed => {
+            let after = count(item.fence.0, "attempt");
+            Because::new(Reason::Failed, format!("it failed at {at} after {after}{reason}"))
+        }
+        Phase::Stopped | Phase::Waiting | Phase::Ready | Phase::Active => {
+            Because::new(Reason::Stopped, format!("it was stopped at {at} with `{event}` by {by}{reason}"))
+        }
+    }];
+    if let Some(first) = because.first_mut() {
+        first.who = Some(by.to_string());
+    }
+    if let Some(retried) = known.retried_as {
+        let text = format!("{retried} was made to try it again");
+        let items = vec![Related::of(facts, retried, None)];
+        because.push(Because::new(Reason::Retried, text).items(items));
+    }
+    // At rest: somebody can have it go on.
+    if item.table.has_exit(item.state) {
+        because.extend(waits::for_a_move(facts, item));
+    }
+    because
+}
