@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod explain;
 mod export;
 mod lifecycle;
 mod log;
@@ -22,6 +23,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tenure_core::actor::{Role, Roles};
 use tenure_core::control::QueueKey;
+use tenure_core::decide::control::OPERATORS;
 use tenure_core::decide::outlook;
 use tenure_core::execution::Status;
 use tenure_core::item::Item;
@@ -103,7 +104,7 @@ fn resume(facts: &Facts, item: &Item) -> Option<Move> {
     let is_paused = facts.world.controls.get(&key).is_some_and(|control| control.pause.is_some());
     (item.phase() == Phase::Ready && is_paused).then(|| Move {
         event: "resume".to_string(),
-        roles: vec![Role::Admin.as_str()],
+        roles: OPERATORS.iter().map(Role::as_str).collect(),
         needs: Vec::new(),
         barred: None,
         command: Some(format!("tenure resume {}{}", key.kind, in_store(item))),
