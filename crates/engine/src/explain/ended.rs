@@ -75,8 +75,9 @@ pub struct Tries {
     /// Since it was last made ready by hand.
     pub failed: u32,
     pub given_back: u32,
-    /// None, as `left`: there is no bound.
+    /// None: there is no bound.
     pub most: Option<u32>,
+    /// None: there is no bound. None are left to what has ended for good.
     pub left: Option<u32>,
 }
 
@@ -87,7 +88,10 @@ impl Tries {
             failed: item.failures,
             given_back: item.interruptions,
             most: item.attempts,
-            left: item.attempts.map(|most| most.saturating_sub(item.failures)),
+            left: match item.table.is_final(item.state) {
+                true => Some(0),
+                false => item.attempts.map(|most| most.saturating_sub(item.failures)),
+            },
         }
     }
 }
@@ -128,32 +132,7 @@ pub(super) fn failures(known: &Known) -> Vec<Failed> {
 
 pub(super) fn because(facts: &Facts, known: &Known) -> Vec<Because> {
     let item = &known.item;
-    let Some(ended) = Ended::of(known) else {
-        return vec![Because::new(Reason::Stopped, "it has ended")];
-    };
-    let Ended { event, at, by, .. } = &ended;
-    let reason = why(ended.reason.as_deref());
-    let mut because = vec![match item.phase() {
-        Phase::Succeeded => {
-            let output = if ended.output { ", with an output" } else { "" };
-            let created = match ended.created.len() as u64 {
-                0 => String::new(),
-                number => format!(", and made {}", count(number, "item")),
-            };
-            let text = format!("it succeeded at {at} with `{event}` by {by}{output}{created}");
-            Because::new(Reason::Succeeded, text)
-        }
-        Phase::Failed => {
-            let after = count(item.fence.0, "attempt");
-            Because::new(Reason::Failed, format!("it failed at {at} after {after}{reason}"))
-        }
-        Phase::Stopped | Phase::Waiting | Phase::Ready | Phase::Active => {
-            Because::new(Reason::Stopped, format!("it was stopped at {at} with `{event}` by {by}{reason}"))
-        }
-    }];
-    if let Some(first) = because.first_mut() {
-        first.who = Some(by.to_string());
-    }
+    let mut because = vec![how(known)];
     if let Some(retried) = known.retried_as {
         let text = format!("{retried} was made to try it again");
         let items = vec![Related::of(facts, retried, None)];
@@ -164,4 +143,30 @@ pub(super) fn because(facts: &Facts, known: &Known) -> Vec<Because> {
         because.extend(waits::for_a_move(facts, item));
     }
     because
+}
+
+fn how(known: &Known) -> Because {
+    let item = &known.item;
+    let ended = Ended::of(known);
+    let at = ended.as_ref().map_or(item.updated, |ended| ended.at);
+    let by = ended.as_ref().map_or(String::new(), |ended| format!(" with `{}` by {}", ended.event, ended.by));
+    let reason = why(item.reason.as_deref());
+    let because = match item.phase() {
+        Phase::Succeeded => {
+            let output = if item.output.is_some() && !item.erased { ", with an output" } else { "" };
+            let created = match ended.as_ref().map_or(0, |ended| ended.created.len()) as u64 {
+                0 => String::new(),
+                number => format!(", and made {}", count(number, "item")),
+            };
+            Because::new(Reason::Succeeded, format!("it succeeded at {at}{by}{output}{created}"))
+        }
+        Phase::Failed => {
+            let after = count(item.fence.0, "attempt");
+            Because::new(Reason::Failed, format!("it failed at {at} after {after}{reason}"))
+        }
+        Phase::Stopped | Phase::Waiting | Phase::Ready | Phase::Active => {
+            Because::new(Reason::Stopped, format!("it was stopped at {at}{by}{reason}"))
+        }
+    };
+    Because { who: ended.map(|ended| ended.by.to_string()), ..because }
 }

@@ -55,11 +55,11 @@ pub(super) fn because(facts: &Facts, item: &Item) -> Vec<Because> {
             Because::new(Reason::Expired, text)
         }
         None => {
-            let text = format!(
-                "{} holds it until {}, with its last heartbeat at {}",
-                lease.owner, lease.expires, lease.heartbeat
-            );
-            Because::new(Reason::Held, text).until(Some(lease.expires))
+            let window = lease.window_ends.filter(|_| lease.committed.is_none());
+            let until = window.map_or(lease.expires, |ends| ends.min(lease.expires));
+            let (owner, heartbeat) = (&lease.owner, lease.heartbeat);
+            let text = format!("{owner} holds it until {until}, with its last heartbeat at {heartbeat}");
+            Because::new(Reason::Held, text).until(Some(until))
         }
     };
     because.push(held.who(&lease.owner));

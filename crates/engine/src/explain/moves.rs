@@ -4,9 +4,9 @@ use serde::Serialize;
 use tenure_core::actor::{Role, Roles};
 use tenure_core::control::QueueKey;
 use tenure_core::decide::control::OPERATORS;
-use tenure_core::decide::outlook;
+use tenure_core::decide::outlook::{self, Barred};
 use tenure_core::execution::Status;
-use tenure_core::item::Item;
+use tenure_core::item::{Item, Slot};
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::guard::Guard;
 use tenure_core::lifecycle::{Phase, Row};
@@ -34,7 +34,7 @@ pub(super) fn moves(facts: &Facts, item: &Item) -> Vec<Move> {
     let committed = item.lease.as_ref().is_some_and(|lease| lease.status() == Status::Committed);
     let exits = exits(item).into_iter().filter(|(event, _)| !committed || **event == Event::Finish);
     let mut moves: Vec<Move> = exits.map(|(event, rows)| by_row(facts, item, event, &rows)).collect();
-    moves.extend(retry(item));
+    moves.extend(retry(facts, item));
     moves.extend(resume(facts, item));
     moves
 }
@@ -45,16 +45,45 @@ fn by_row(facts: &Facts, item: &Item, event: &Event, rows: &[&Row]) -> Move {
     let needs_of = |row: &Row| outlook::needed(row).map(ToString::to_string).collect::<Vec<_>>();
     let mut needs = rows.first().map_or(Vec::new(), |row| needs_of(row));
     needs.retain(|need| rows.iter().all(|row| needs_of(row).contains(need)));
-    let barred = rows.iter().map(|row| outlook::barred(&facts.world, item, row));
-    let barred: Option<Vec<_>> = barred.map(|barred| barred.into_iter().next()).collect();
-    let held_back = (*event == Event::Lease).then(|| outlook::held_back(&facts.world, item)).flatten();
-    let barred = barred.and_then(|all| all.into_iter().next()).map(|barred| barred.why);
     Move {
         event: event.to_string(),
         roles: roles.iter().map(Role::as_str).collect(),
         needs,
-        barred: barred.or(held_back.map(|held_back| held_back.to_string())),
+        barred: barred(facts, item, event, rows),
         command: command(item, event, roles, rows),
+    }
+}
+
+/// Why no row of this event can be taken now, whoever asks.
+fn barred(facts: &Facts, item: &Item, event: &Event, rows: &[&Row]) -> Option<String> {
+    // One row whose conditions hold is enough.
+    let conditions = rows.iter().map(|row| outlook::barred(&facts.world, item, row).into_iter().next());
+    let conditions: Option<Vec<Barred>> = conditions.collect();
+    let condition = conditions.and_then(|all| all.into_iter().next()).map(|barred| barred.why);
+    condition.or_else(|| by_the_kernel(facts, item, event))
+}
+
+/// What the kernel asks for beside the table's guards.
+fn by_the_kernel(facts: &Facts, item: &Item, event: &Event) -> Option<String> {
+    let now = facts.world.now;
+    let lease = item.lease.as_ref();
+    match event {
+        Event::Lease if item.slot(now) == Slot::Scheduled => {
+            Some(format!("it is not due before {}", item.run_at))
+        }
+        Event::Lease => outlook::held_back(&facts.world, item).map(|held_back| held_back.to_string()),
+        Event::Cancel => {
+            item.cancel.as_ref().map(|asked| format!("{} has asked for it already", asked.actor))
+        }
+        Event::Commit | Event::Finish | Event::Fail | Event::Release
+            if lease.is_some_and(|lease| !lease.is_live(now) && lease.committed.is_none()) =>
+        {
+            Some("its lease has ended".to_string())
+        }
+        Event::Commit | Event::Finish if lease.is_some_and(|lease| lease.status() == Status::Leased) => {
+            Some("it has not been started".to_string())
+        }
+        _ => None,
     }
 }
 
@@ -69,7 +98,7 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     let typed = match event {
         // What only the kind's own command can attest is typed with that.
         _ if is_attested => format!("{kind} {shown} {id}"),
-        Event::Lease if roles.names(Role::Worker) => format!("work {kind}"),
+        Event::Lease if roles == Roles::NONE.with(Role::Worker) => format!("work {kind}"),
         Event::Cancel if &**kind == "job" => format!("job cancel {id}"),
         Event::Cancel | Event::Plain(_) => format!("item move {id} {event}"),
         // The holder's, over the library or the API.
@@ -82,19 +111,21 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
 }
 
 /// A new item in place of one that rests for ever.
-fn retry(item: &Item) -> Option<Move> {
+fn retry(facts: &Facts, item: &Item) -> Option<Move> {
     let creators = item.table.roles_of(&Event::Create);
     let again = |role: Role| matches!(item.way_back(role), Ok(WayBack::Again));
     if !creators.iter().any(again) {
         return None;
     }
-    let barred = item.erased.then(|| "it was erased: there is no payload to try again with".to_string());
+    let retried = facts.known.as_ref().and_then(|known| known.retried_as);
+    let retried = retried.map(|retried| format!("{retried} was made to try it again"));
+    let erased = item.erased.then(|| "it was erased: there is no payload to try again with".to_string());
     let command = format!("tenure job retry {}{}", item.id, in_store(item));
     Some(Move {
         event: "retry".to_string(),
         roles: creators.iter().map(Role::as_str).collect(),
         needs: Vec::new(),
-        barred,
+        barred: retried.or(erased),
         command: (&*item.table.kind == "job").then_some(command),
     })
 }

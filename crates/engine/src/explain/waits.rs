@@ -12,40 +12,48 @@ use tenure_core::lifecycle::{Phase, Row};
 use tenure_core::time::Time;
 
 use super::facts::{AHEAD_MAX, Facts, Known};
-use super::words::{by_whom, count, rate, why};
+use super::words::{by_whom, count, one_of, rate, why};
 use super::{Because, RELATED_MAX, Reason, Related, exits};
 
 /// Waiting, or at rest with a way out: which moves there are, by whom, and what keeps them from being made.
 pub(super) fn for_a_move(facts: &Facts, item: &Item) -> Vec<Because> {
     let exits = exits(item);
-    let roles = exits.iter().flat_map(|(_, rows)| rows).fold(Roles::NONE, |all, row| all.and(row.actors));
-    let moves: Vec<String> = exits
-        .iter()
-        .map(|(event, rows)| {
-            let roles = rows.iter().fold(Roles::NONE, |all, row| all.and(row.actors));
-            format!("`{event}` by {}", by_whom(roles))
-        })
-        .collect();
-    let only_engine = roles == Roles::NONE.with(Role::System);
-    let mut because = Vec::new();
-    let mut conditions: Vec<Because> = Vec::new();
-    for row in exits.iter().flat_map(|(_, rows)| rows) {
-        conditions.extend(unmet(facts, item, row));
-    }
-    let reason = if only_engine { Reason::Engine } else { Reason::Actor };
-    if !moves.is_empty() {
-        let waits = format!("it waits for {}", moves.join(", or "));
-        because.push(Because::new(reason, waits).who(by_whom(roles)));
-    } else {
-        because.push(Because::new(Reason::Engine, "no row of its lifecycle leaves this state"));
-    }
+    let rows = || exits.iter().flat_map(|(_, rows)| rows);
+    let roles = rows().fold(Roles::NONE, |all, row| all.and(row.actors));
+    let reason = if roles == Roles::NONE.with(Role::System) { Reason::Engine } else { Reason::Actor };
+    let waits = Because::new(reason, goes_on(item, &exits)).who(by_whom(roles));
+    let conditions: Vec<Because> = rows().flat_map(|row| unmet(facts, item, row)).collect();
     // What is not possible outweighs what is waited for, where nothing else is.
-    let all_barred = exits
-        .iter()
-        .all(|(_, rows)| rows.iter().all(|row| !outlook::barred(&facts.world, item, row).is_empty()));
-    let at = if all_barred && !exits.is_empty() { 0 } else { because.len() };
-    because.splice(at..at, conditions);
-    because
+    let is_barred = rows().all(|row| !outlook::barred(&facts.world, item, row).is_empty());
+    match is_barred {
+        true => conditions.into_iter().chain([waits]).collect(),
+        false => [waits].into_iter().chain(conditions).collect(),
+    }
+}
+
+/// What the lifecycle says of the state, and the moves out of it by whom they are made.
+fn goes_on(item: &Item, exits: &[(&Event, Vec<&Row>)]) -> String {
+    let meaning = item.table.state(item.state).meaning.trim_end_matches('.');
+    let meaning = match item.phase().is_ended() {
+        true => "it rests there",
+        false if meaning.is_empty() => "it waits",
+        false => meaning,
+    };
+    let mut by_roles: Vec<(Roles, Vec<String>)> = Vec::new();
+    for (event, rows) in exits {
+        let roles = rows.iter().fold(Roles::NONE, |all, row| all.and(row.actors));
+        let event = format!("`{event}`");
+        match by_roles.iter_mut().find(|(found, _)| *found == roles) {
+            Some((_, events)) => events.push(event),
+            None => by_roles.push((roles, vec![event])),
+        }
+    }
+    if by_roles.is_empty() {
+        return format!("{meaning}; no row of its lifecycle leaves this state");
+    }
+    let groups: Vec<String> =
+        by_roles.iter().map(|(roles, events)| format!("{} by {}", one_of(events), by_whom(*roles))).collect();
+    format!("{meaning}; it moves on with {}", groups.join(", or "))
 }
 
 /// The conditions of a row that do not hold now.
@@ -133,7 +141,8 @@ fn unattended(facts: &Facts, item: &Item, roles: Roles) -> Option<Because> {
     let key = QueueKey { store: item.store.clone(), kind: item.table.kind.clone() };
     let held = facts.world.active.get(&key).copied().unwrap_or(0);
     let text = format!("nobody holds any {} now: is there a worker for it?", item.table.kind);
-    (held == 0 && roles.names(Role::Worker)).then(|| Because::new(Reason::Unattended, text))
+    let only_workers = roles == Roles::NONE.with(Role::Worker);
+    (held == 0 && only_workers).then(|| Because::new(Reason::Unattended, text))
 }
 
 /// Who said that it is not due yet, and why.
