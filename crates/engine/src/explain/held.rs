@@ -93,7 +93,10 @@ pub(super) fn refused_writes(item: &Item, now: Time) -> Option<String> {
         (_, Some(committed)) => {
             format!("attempt {committed} has committed; a write of another is told ALREADY_COMMITTED")
         }
-        (_, None) => {
+        (Some(lease), None) => {
+            format!("the lease of {} has ended; a write under it is told LEASE_LOST", lease.owner)
+        }
+        (None, None) => {
             format!(
                 "nobody holds it; a write under claim_version {} or less is told LEASE_LOST",
                 item.fence.0

@@ -26,7 +26,7 @@ async fn job<D: Database>(database: &D) -> ItemId {
 
 /// Somebody looks for work, and finds that it can not be read.
 async fn look<D: Database + Look>(database: &D, id: ItemId) -> Explanation {
-    ask(database, request("worker:a/1", acquire(&["job"], 1))).await;
+    ask(database, request("worker:a/1", acquire(&["job"], 2))).await;
     let other = "other".parse().unwrap();
     assert!(!matches!(Facts::read(database, &other, id).await, Ok(Some(_))), "it is of another store");
     explain(&Facts::read(database, &store(), id).await.unwrap().expect("it is known"))
@@ -49,9 +49,9 @@ fn a_row_that_was_set_aside_says_why_on_sqlite() {
         let folder = tempfile::tempdir().unwrap();
         let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
         let database = Sqlite::open(&folder.path().join("tenure.db"), options).unwrap();
-        let id = job(&database).await;
+        let (id, _) = (job(&database).await, job(&database).await);
         let stranger = rusqlite::Connection::open(database.path()).unwrap();
-        stranger.execute("update items set rest = x'ff'", []).unwrap();
+        stranger.execute("update items set rest = x'ff' where id = ?1", [id.0.to_be_bytes()]).unwrap();
         is_told(&look(&database, id).await);
     });
 }
@@ -64,9 +64,10 @@ fn a_row_that_was_set_aside_says_why_on_postgres() {
         let schema = schema::fresh();
         let options = postgres::Options { tables: shipped::tables(), ..postgres::Options::default() };
         let database = Postgres::connect(&schema::url(&schema), options).await.unwrap();
-        let id = job(&database).await;
+        let (id, _) = (job(&database).await, job(&database).await);
         let stranger = schema::raw().await;
-        stranger.batch_execute(&format!("update {schema}.items set rest = '\\xff'")).await.unwrap();
+        let damage = format!("update {schema}.items set rest = '\\xff' where id = '{:032x}'", id.0);
+        stranger.batch_execute(&damage).await.unwrap();
         is_told(&look(&database, id).await);
         drop(database);
         schema::drop(&schema).await;
