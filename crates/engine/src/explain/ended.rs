@@ -49,7 +49,7 @@ impl Ended {
             at: entry.at,
             by: entry.actor.clone(),
             reason: item.reason.as_deref().map(ToString::to_string),
-            output: item.output.is_some() && !item.erased,
+            output: known.has_output,
             erased: item.erased,
             created: created.take(RELATED_MAX).collect(),
         })
@@ -153,7 +153,7 @@ fn how(known: &Known) -> Because {
     let reason = why(item.reason.as_deref());
     let because = match item.phase() {
         Phase::Succeeded => {
-            let output = if item.output.is_some() && !item.erased { ", with an output" } else { "" };
+            let output = if known.has_output { ", with an output" } else { "" };
             let created = match ended.as_ref().map_or(0, |ended| ended.created.len()) as u64 {
                 0 => String::new(),
                 number => format!(", and made {}", count(number, "item")),

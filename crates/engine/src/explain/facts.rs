@@ -38,6 +38,8 @@ pub struct Known {
     pub executions: Vec<Execution>,
     /// Oldest first, up to the entry that made the item what it is here.
     pub history: Vec<Sealed>,
+    /// It has an output, and its bytes are there.
+    pub has_output: bool,
     /// Of one that is ready.
     pub ahead: Ahead,
     /// The item that was made to try this one again.
@@ -94,7 +96,8 @@ async fn known<D: Database + Look>(database: &D, whole: Whole, world: &mut World
         Phase::Failed | Phase::Stopped => retried_as(database, &item).await?,
         Phase::Waiting | Phase::Ready | Phase::Active | Phase::Succeeded => None,
     };
-    Ok(Known { item, executions: whole.executions, history, ahead, retried_as })
+    let (executions, has_output) = (whole.executions, whole.output.is_some());
+    Ok(Known { item, executions, history, has_output, ahead, retried_as })
 }
 
 /// The lane of its key and the control of its kind. Answers the items that they name.

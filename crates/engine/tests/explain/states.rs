@@ -18,6 +18,7 @@ fn facts(world: &World, kind: &str) -> Facts {
     let known = Known {
         executions: world.executions_of(item.id).cloned().collect(),
         history: world.entries.values().filter(|entry| entry.item == item.id).cloned().collect(),
+        has_output: world.outputs.contains_key(&item.id),
         ahead: Ahead::default(),
         retried_as: None,
         item: item.clone(),

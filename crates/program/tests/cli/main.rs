@@ -4,6 +4,7 @@
 
 mod bench;
 mod chaos;
+mod explain;
 mod run;
 
 use serde_json::Value;
