@@ -16,25 +16,27 @@ use crate::row::{Damaged, name};
 use crate::{Error, Place};
 
 const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
-/// Each of the parts goes over an index of its own and stops at the bound.
+/// Each of the parts goes over an index of its own, in its order, and stops at the bound. Of what is due and was not moved over yet
+/// [`DUE_MAX`] rows are looked at.
 const OF_KIND: &str = "select count(*) from ( \
-    (select from @.items i where i.queue = $1 and i.slot = 2 and (i.rank, i.id) < ($2, $3) limit $4) \
+    (select from @.items i where i.queue = $1 and i.slot = 2 and (i.rank, i.id) < ($2, $3) \
+        order by i.rank, i.id limit #) \
     union all \
     (select from @.lanes l where l.queue = $1 and l.room > 0 and l.next_id is not null \
-        and (l.next_rank, l.next_id) < ($2, $3) limit $4) \
+        and (l.next_rank, l.next_id) < ($2, $3) order by l.next_rank, l.next_id limit #) \
     union all \
-    (select from (select i.rank, i.id, i.key is not null and i.lifecycle = any($5) as laned from @.items i \
+    (select from (select i.rank, i.id, i.key is not null and i.lifecycle = any($4) as laned from @.items i \
         where i.queue = $1 and i.slot = 1 \
-        and i.run_at <= coalesce($6, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
-        order by i.run_at, i.id limit $7) d where not d.laned and (d.rank, d.id) < ($2, $3))) a";
+        and i.run_at <= coalesce($5, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+        order by i.run_at, i.id limit $6) d where not d.laned and (d.rank, d.id) < ($2, $3))) a";
 /// Of one key all are in one index, scheduled or ready.
 const OF_KEY: &str = "select count(*) from ( \
     (select from @.items i where i.queue = $1 and i.key = $2 and i.slot = 4 \
-        and (i.created, i.id) < ($3, $4) limit $5) \
+        and (i.created, i.id) < ($3, $4) order by i.created, i.id limit #) \
     union all \
     (select from (select i.created, i.id, i.run_at from @.items i where i.queue = $1 and i.key = $2 and i.slot = 1 \
-        and i.lifecycle = any($6) order by i.created, i.id limit $8) d where (d.created, d.id) < ($3, $4) \
-        and d.run_at <= coalesce($7, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) a";
+        and i.lifecycle = any($5) order by i.created, i.id limit $7) d where (d.created, d.id) < ($3, $4) \
+        and d.run_at <= coalesce($6, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) a";
 const LANE: &str = "select running, open, latest, starts from @.lanes where queue = $1 and key = $2";
 const NAME: &str = "select value from @.names where store = $1 and scope = $2 and name = $3";
 const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from @.quarantine u join @.items i on i.id = u.item \
@@ -57,32 +59,15 @@ impl Look for Postgres {
         };
         let laned = || ints(self.catalog.known().behind.clone());
         let now = self.clock.as_ref().map(|clock| clock().micros());
-        let (limit, looked_at) = (bound(most), bound(DUE_MAX));
+        let looked_at = i64::try_from(DUE_MAX).unwrap_or(i64::MAX);
         let Place { rank, id: own } = Place::of(item);
-        let mut asks = vec![Ask::rows(
-            OF_KIND,
-            [
-                int(queue),
-                long(rank.micros()),
-                id(own.into()),
-                long(limit),
-                laned(),
-                long_or_null(now),
-                long(looked_at),
-            ],
-        )];
+        let mut params = vec![int(queue), long(rank.micros()), id(own.into())];
+        params.extend([laned(), long_or_null(now), long(looked_at)]);
+        let mut asks = vec![Ask::some_rows(OF_KIND, most, params)];
         if let Some(key) = item.lane_key() {
-            let params = [
-                int(queue),
-                text(key),
-                long(item.created.micros()),
-                id(own.into()),
-                long(limit),
-                laned(),
-                long_or_null(now),
-                long(looked_at),
-            ];
-            asks.push(Ask::rows(OF_KEY, params));
+            let mut params = vec![int(queue), text(key), long(item.created.micros()), id(own.into())];
+            params.extend([laned(), long_or_null(now), long(looked_at)]);
+            asks.push(Ask::some_rows(OF_KEY, most, params));
         }
         let answers = self.pool.lend().await?.ask(asks).await?;
         let counted = |answer: Option<&Answer>| {
@@ -121,10 +106,6 @@ impl Look for Postgres {
         };
         found.rows.first().map(|row| read(row).map_err(damaged)).transpose()
     }
-}
-
-fn bound(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 fn damaged(why: Damaged) -> Error {
