@@ -6,6 +6,25 @@ use crate::run::{Folder, folder, tenure};
 const WAITS: &str = "01M7GE4XB2000B04QN9QSB1GM1";
 const PAID: &str = "01M7GE4XB00006645Z0KC20ZT6";
 
+const WAITS_TOLD: &str = "\
+expense 01M7GE4XB2000B04QN9QSB1GM1 is SUBMITTED: waits for somebody's decision; it moves on with `approve` or `reject` by a person.
+
+state     SUBMITTED (waiting) since 2026-11-15T20:25:00.002000Z: waits for somebody's decision
+because   waits for somebody's decision; it moves on with `approve` or `reject` by a person
+next      nothing happens by itself
+can       approve by human: tenure item move 01M7GE4XB2000B04QN9QSB1GM1 approve
+          reject by human, with reason: tenure item move 01M7GE4XB2000B04QN9QSB1GM1 reject --reason REASON
+";
+const PAID_TOLD: &str = "\
+expense 01M7GE4XB00006645Z0KC20ZT6 is PAID: it succeeded at 2026-11-15T20:25:00.004000Z with `commit` by worker:bank/1.
+
+state     PAID (succeeded) since 2026-11-15T20:25:00.004000Z: the money is on its way
+because   it succeeded at 2026-11-15T20:25:00.004000Z with `commit` by worker:bank/1
+next      nothing happens by itself
+attempts  1 attempt, 0 failed, 0 given back, 0 left
+writes    attempt 1 has committed; a write of another is told ALREADY_COMMITTED; refused writes leave no entry, and each process counts its own
+";
+
 fn expenses(name: &str) -> (Folder, String) {
     let folder = folder(name);
     let url = format!("sqlite:{}/expenses.db", folder.path());
@@ -17,10 +36,8 @@ fn expenses(name: &str) -> (Folder, String) {
 #[test]
 fn a_sentence_comes_first_and_then_lines_under_their_labels() {
     let (_folder, url) = expenses("explain");
-    let run = tenure(["explain", WAITS, "--db", &url]).code(0);
-    assert_eq!(run.stdout, "", "{run:?}");
-    let run = tenure(["explain", PAID, "--db", &url]).code(0);
-    assert_eq!(run.stdout, "", "{run:?}");
+    assert_eq!(tenure(["explain", WAITS, "--db", &url]).code(0).stdout, WAITS_TOLD);
+    assert_eq!(tenure(["explain", PAID, "--db", &url]).code(0).stdout, PAID_TOLD);
 }
 
 #[test]
