@@ -41,7 +41,6 @@ fn is_told(told: &Explanation) {
     assert_eq!(told.state.as_deref(), Some("PENDING"));
 }
 
-// covers: K-51
 #[test]
 fn a_row_that_was_set_aside_says_why_on_sqlite() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -56,7 +55,6 @@ fn a_row_that_was_set_aside_says_why_on_sqlite() {
     });
 }
 
-// covers: K-51
 #[test]
 fn a_row_that_was_set_aside_says_why_on_postgres() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

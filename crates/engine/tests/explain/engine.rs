@@ -18,7 +18,6 @@ fn on_both(test: impl AsyncFn(String)) {
     });
 }
 
-// covers: J-09
 #[test]
 fn a_job_is_explained_from_its_creation_to_its_retry() {
     on_both(async |url| {

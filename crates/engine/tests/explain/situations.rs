@@ -91,31 +91,26 @@ fn on(page: impl Future<Output = String>) -> String {
     runtime.block_on(page)
 }
 
-// covers: K-31, K-38
 #[test]
 fn what_is_around_an_item_is_told_the_same_by_memory() {
     compare("around.txt", &on(around::<Memory>()));
 }
 
-// covers: K-31, K-38
 #[test]
 fn what_is_around_an_item_is_told_the_same_by_sqlite() {
     compare("around.txt", &on(around::<Sqlite>()));
 }
 
-// covers: K-31, K-38
 #[test]
 fn what_is_around_an_item_is_told_the_same_by_postgres() {
     compare("around.txt", &on(around::<Postgres>()));
 }
 
-// covers: K-33, K-35
 #[test]
 fn every_other_situation_is_told_by_memory() {
     compare("alone.txt", &on(alone::<Memory>()));
 }
 
-// covers: K-33, K-35
 #[test]
 fn every_other_situation_is_told_by_sqlite() {
     compare("alone.txt", &on(alone::<Sqlite>()));
