@@ -8,7 +8,7 @@
 //! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
 //! either form ([`verify`]). What should hold in a database at any time is asked by the [`doctor`].
 //!
-//! Who follows the log keeps how far they have come with [`follow`].
+//! Who follows the log keeps how far they have come with [`follow`]; who asks about one item looks around it with [`look`].
 //!
 //! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
@@ -19,6 +19,7 @@ pub mod export;
 pub mod follow;
 pub mod gather;
 mod id_map;
+pub mod look;
 pub mod memory;
 pub mod outside;
 pub mod postgres;

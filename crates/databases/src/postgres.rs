@@ -15,7 +15,7 @@
 //! | `tx` | how a transaction begins and ends |
 //! | `load`, `controls`, `claim`, `write`, `remove`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
-//! | `read`, `log`, `follow` | reading outside a transaction; the log's order; how far its readers are |
+//! | `read`, `look`, `log`, `follow` | reading outside a transaction; around one item; the log's order; how far its readers are |
 //! | `wire` | telling other processes that there may be work |
 //! | `doctor` | what the doctor asks of the server and its settings |
 
@@ -32,6 +32,7 @@ mod laneless;
 mod lanes;
 mod load;
 mod log;
+mod look;
 pub mod migrate;
 mod moment;
 mod pool;

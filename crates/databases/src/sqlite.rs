@@ -11,7 +11,7 @@
 //! | `tx` | a transaction: begin, commit, roll back, a commit that was not heard of |
 //! | `load`, `claim`, `write`, `remove`, `log` | its steps |
 //! | `catalog`, `rows`, `held` | the numbers of lifecycles and queues; items from rows; items that were leased just now |
-//! | `read` | everything outside transactions |
+//! | `read`, `look` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
 //! | `watch` | whether somebody wrote |
 //! | `doctor` | what the doctor asks of the file, its settings and its disk |
@@ -29,6 +29,7 @@ mod inbox;
 mod lanes;
 mod load;
 mod log;
+mod look;
 pub mod migrate;
 pub mod mounts;
 mod open;

@@ -52,6 +52,7 @@ pub enum Command {
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(Lifecycle),
+    Explain(Explain),
     Log(Log),
     Export(Export),
     Verify(Verify),
@@ -72,6 +73,22 @@ pub struct Demo {
     /// Leave the scratch database where it is
     #[arg(long)]
     pub keep: bool,
+}
+
+/// Say why an item is where it is, and how it moves on
+///
+/// What it waits for and for whom, who holds it, how it ended; what happens by itself, and what somebody can type.
+#[derive(Args, Debug)]
+pub struct Explain {
+    #[arg(value_name = "ID", value_parser = item)]
+    pub item: ItemId,
+    #[command(flatten)]
+    pub db: Db,
+    /// The store that the item is in
+    #[arg(long, default_value = "default", value_parser = store)]
+    pub store: Store,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 /// Show what happened, oldest first

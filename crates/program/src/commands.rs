@@ -6,6 +6,7 @@ mod chaos;
 mod check;
 mod demo;
 mod doctor;
+mod explain;
 mod export;
 mod lifecycle;
 mod log;
@@ -26,6 +27,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),

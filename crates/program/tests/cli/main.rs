@@ -5,6 +5,7 @@
 mod bench;
 mod chaos;
 mod doctor;
+mod explain;
 mod languages;
 mod run;
 mod serving;
