@@ -351,6 +351,11 @@ pub trait Tx: Send {
     /// Takes rows out of the inbox; one with a reason stays and is kept with it.
     fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// Whether rows that can not be read were taken out of the way: that is worth a commit, also where nothing else is.
+    fn has_set_aside(&self) -> bool {
+        false
+    }
+
     /// What the coming append will write, made beside. Whoever has no use for it lets it go.
     fn pressed(&mut self, _pressed: Pressed) {}
 
