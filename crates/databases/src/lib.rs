@@ -13,11 +13,13 @@
 //! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
 
+pub mod backlog;
 pub mod batch;
 pub mod export;
 pub mod follow;
 pub mod gather;
 mod id_map;
+pub mod measure;
 pub mod memory;
 pub mod outside;
 pub mod postgres;

@@ -18,6 +18,7 @@
 //! | `read`, `log`, `follow` | reading outside a transaction; the log's order; how far its readers are |
 //! | `wire` | telling other processes that there may be work |
 
+mod backlog;
 mod backup;
 mod catalog;
 mod claim;

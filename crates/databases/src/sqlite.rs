@@ -15,6 +15,7 @@
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
 //! | `watch` | whether somebody wrote |
 
+mod backlog;
 mod backup;
 mod catalog;
 mod fault;
