@@ -209,6 +209,11 @@ impl Tenure {
         Tenure { inner: self.inner.clone(), store, operator: actor.clone(), api: actor }
     }
 
+    /// The namespace that this handle is about. The loops of an engine look after schedules and webhooks in its own.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     pub(crate) fn parts(&self) -> loops::Parts {
         let inner = &self.inner;
         loops::Parts {
