@@ -196,19 +196,24 @@ impl View {
         if !self.caller.is_limited_to_kinds() {
             return Ok(true);
         }
-        if let Facts::Create(birth) = &entry.facts {
-            kinds.insert(entry.item, Some(birth.kind.clone()));
+        let known = match (&entry.facts, kinds.get(&entry.item)) {
+            (Facts::Create(birth), _) => Some(Some(birth.kind.clone())),
+            (_, known) => known.cloned(),
+        };
+        let kind = match known {
+            Some(kind) => kind,
+            None => self.kind_now(entry).await?,
+        };
+        kinds.insert(entry.item, kind.clone());
+        Ok(kind.is_some_and(|kind| self.caller.may_use(&kind).is_ok()))
+    }
+
+    async fn kind_now(&self, entry: &Sealed) -> Result<Option<Kind>, Problem> {
+        let there = self.caller.app.tenure.acting(entry.store.clone(), self.caller.actor().clone());
+        match there.item(entry.item).await {
+            Ok(item) => Ok(Some(item.table.kind.clone())),
+            Err(tenure::Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        if !kinds.contains_key(&entry.item) {
-            let there = self.caller.app.tenure.acting(entry.store.clone(), self.caller.actor().clone());
-            let kind = match there.item(entry.item).await {
-                Ok(item) => Some(item.table.kind.clone()),
-                Err(tenure::Error::NotFound(_)) => None,
-                Err(error) => return Err(error.into()),
-            };
-            kinds.insert(entry.item, kind);
-        }
-        let kind = kinds.get(&entry.item).and_then(Option::as_ref);
-        Ok(kind.is_some_and(|kind| self.caller.may_use(kind).is_ok()))
     }
 }

@@ -50,7 +50,7 @@ pub struct CreatesBody {
 }
 
 impl CreatesBody {
-    fn new(self) -> New {
+    fn into_new(self) -> New {
         let mut new = New::of(self.kind, &self.payload);
         if let Some(key) = self.key {
             new = new.key(key);
@@ -68,7 +68,7 @@ impl CreatesBody {
 impl ScheduleBody {
     fn schedule(self) -> Result<Schedule, Problem> {
         let mut schedule = Schedule::new(self.name, self.times).catch_up(self.catch_up);
-        schedule = schedule.jitter(Duration::from_millis(self.jitter_ms)).creates(self.creates.new());
+        schedule = schedule.jitter(Duration::from_millis(self.jitter_ms)).creates(self.creates.into_new());
         if let Some(zone) = self.zone {
             schedule = schedule.zone(zone);
         }

@@ -107,6 +107,7 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
         let make = async |body: Value| token(&service, Some(&admin), body).await;
         let (id, of_store) = make(json!({ "name": "a", "role": "api", "stores": ["a"] })).await;
         let (_, of_kind) = make(json!({ "name": "k", "role": "api", "kinds": ["document"] })).await;
+        let (_, of_job) = make(json!({ "name": "j", "role": "api", "kinds": ["job"] })).await;
         let (_, plain) = make(json!({ "name": "p", "role": "worker" })).await;
         let item = async |kind: &str, store: &str| {
             let body = json!({ "kind": kind, "payload": {}, "store": store });
@@ -115,6 +116,8 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
         };
         let (there, here) = (item("job", "b").await, item("job", "a").await);
         let document = item("document", "default").await;
+        let cancel = format!("/v1/items/{there}/cancel?store=b");
+        as_who(&service, &admin, Method::POST, &cancel, json!({ "reason": "r" })).await.yes(200);
         let seen = async |token: &str, query: &str| -> Vec<String> {
             let page =
                 as_who(&service, token, Method::GET, &format!("/v1/log{query}"), Value::Null).await.yes(200);
@@ -123,17 +126,21 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
         };
         assert_eq!(seen(&of_store, "").await, [here.as_str()]);
         assert_eq!(seen(&of_kind, "").await, [document.as_str()]);
+        assert_eq!(seen(&of_job, "").await, [there.as_str(), here.as_str(), there.as_str()]);
         // The tokens' own store is an administrator's to follow.
-        assert_eq!(seen(&plain, "").await, [there.as_str(), here.as_str(), document.as_str()]);
-        assert_eq!(seen(&admin, "").await.len(), 4 + 3);
-        assert_eq!(seen(&plain, "?store=b").await, [there.as_str()]);
+        assert_eq!(
+            seen(&plain, "").await,
+            [there.as_str(), here.as_str(), document.as_str(), there.as_str()]
+        );
+        assert_eq!(seen(&admin, "").await.len(), 5 + 4);
+        assert_eq!(seen(&plain, "?store=b").await, [there.as_str(), there.as_str()]);
         as_who(&service, &of_store, Method::GET, "/v1/log?store=b", Value::Null).await.no(403, "FORBIDDEN");
 
         let mut events = service.open(stream(&service, None).token(&of_store)).await.unwrap();
         let (position, entry) = events.entry().await.unwrap();
-        assert_eq!((position, entry["item"].as_str()), (6, Some(here.as_str())));
+        assert_eq!((position, entry["item"].as_str()), (7, Some(here.as_str())));
         // What it may not see moves it on without an event.
-        assert_eq!(events.next().await.as_deref(), Some("id: 7"));
+        assert_eq!(events.next().await.as_deref(), Some("id: 9"));
         // A stream ends with its token.
         as_who(&service, &admin, Method::DELETE, &format!("/v1/tokens/{id}"), Value::Null).await.yes(204);
         assert_eq!(events.entry().await, None);
