@@ -18,9 +18,12 @@ use crate::routes::oldest_ready;
 /// Microseconds: an answer from memory, one with a commit, one that waited for work.
 const TIMES: &[u64] = &[1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 10_000_000];
 
-/// Requests by route.
+/// Requests by route, and every no by its code.
 #[derive(Debug, Default)]
-pub struct Requests(RwLock<HashMap<Box<str>, Arc<Route>>>);
+pub struct Requests {
+    routes: RwLock<HashMap<Box<str>, Arc<Route>>>,
+    problems: Mutex<BTreeMap<String, u64>>,
+}
 
 #[derive(Debug)]
 struct Route {
@@ -30,9 +33,9 @@ struct Route {
 
 impl Requests {
     pub fn add(&self, route: &str, method: &Method, status: u16, micros: u64) {
-        let known = self.0.read().expect("nobody panics while holding it").get(route).cloned();
+        let known = self.routes.read().expect("nobody panics while holding it").get(route).cloned();
         let route = known.unwrap_or_else(|| {
-            let mut routes = self.0.write().expect("nobody panics while holding it");
+            let mut routes = self.routes.write().expect("nobody panics while holding it");
             let fresh = || Arc::new(Route { answers: Mutex::default(), micros: Histogram::new(TIMES) });
             routes.entry(route.into()).or_insert_with(fresh).clone()
         });
@@ -46,8 +49,17 @@ impl Requests {
         *answers.entry((method.to_string(), status)).or_default() += 1;
     }
 
+    /// Codes are few: Tenure's own, and those that lifecycles name.
+    pub fn add_problem(&self, code: &str) {
+        let mut problems = self.problems.lock().expect("nobody panics while holding it");
+        match problems.get_mut(code) {
+            Some(count) => *count += 1,
+            None => drop(problems.insert(code.to_string(), 1)),
+        }
+    }
+
     fn all(&self) -> BTreeMap<Box<str>, Arc<Route>> {
-        let routes = self.0.read().expect("nobody panics while holding it");
+        let routes = self.routes.read().expect("nobody panics while holding it");
         routes.iter().map(|(name, route)| (name.clone(), route.clone())).collect()
     }
 }
@@ -138,6 +150,14 @@ fn requests(text: &mut Text, app: &App) {
     text.family("tenure_http_request_seconds", Sort::Histogram, "How long an answer took, by route.");
     for (name, route) in &routes {
         text.histogram("tenure_http_request_seconds", &[("route", &**name)], &route.micros.seen(), SECOND);
+    }
+    text.family(
+        "tenure_problems_total",
+        Sort::Counter,
+        "Requests that were answered with a no, by its code.",
+    );
+    for (code, count) in app.requests.problems.lock().expect("nobody panics while holding it").iter() {
+        text.line("tenure_problems_total", &[("code", code.as_str())], count);
     }
 }
 

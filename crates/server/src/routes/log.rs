@@ -36,16 +36,34 @@ fn raw(text: Vec<u8>) -> Result<Line, Problem> {
     RawValue::from_string(text).map_err(|why| internal(why.to_string()))
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryParams {
+    /// A version, or a `next_cursor`: entries after it. Without it, from the first.
+    after: Option<u64>,
+    limit: Option<usize>,
+    #[serde(rename = "store")]
+    _store: Option<String>,
+}
+
 /// Show an item's history
 ///
 /// Its entries, oldest first; each holds the hash of the one before it.
-#[utoipa::path(get, path = "/v1/items/{id}/log", tag = "log", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/items/{id}/log", tag = "log", params(("id" = String, Path), HistoryParams),
     responses((status = 200, body = Page<serde_json::Value>), (status = 404)))]
-pub async fn item(caller: Caller, Id(id): Id) -> Result<Shown<Page<Line>>, Problem> {
+pub async fn item(
+    caller: Caller,
+    Id(id): Id,
+    Params(params): Params<HistoryParams>,
+) -> Result<Shown<Page<Line>>, Problem> {
     caller.item(id).await?;
+    let (after, limit) = (params.after.unwrap_or(0), limit(params.limit)?);
     let history = caller.tenure.history(id).await?;
-    let items = history.iter().map(|entry| raw(line::hashed(entry))).collect::<Result<_, _>>()?;
-    Ok(Shown(Page { items, next_cursor: None }))
+    let page: Vec<&Sealed> = history.iter().filter(|entry| entry.version > after).take(limit).collect();
+    let next = page.last().filter(|_| page.len() == limit).map(|last| last.version.to_string());
+    let items = page.into_iter().map(|entry| raw(line::hashed(entry))).collect::<Result<_, _>>()?;
+    Ok(Shown(Page { items, next_cursor: next }))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -62,7 +80,8 @@ pub struct LogParams {
 
 /// Read the log
 ///
-/// Every entry after a position that the caller may see, in an order that never changes.
+/// Every entry after a position that the caller may see, in an order that never changes. An entry is here a moment after its
+/// commit, when it has its place.
 #[utoipa::path(get, path = "/v1/log", tag = "log", params(LogParams), responses((status = 200, body = Page<serde_json::Value>)))]
 pub async fn list(caller: Caller, Params(params): Params<LogParams>) -> Result<Shown<Page<Line>>, Problem> {
     let (limit, view) = (limit(params.limit)?, View { caller, store: params.store });

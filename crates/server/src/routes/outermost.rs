@@ -30,6 +30,7 @@ pub async fn outermost(State(app): State<App>, mut request: Request, next: Next)
         )),
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        app.requests.add_problem(problem.code().as_str());
         response = problem.response(&path);
     }
     let (status, micros) = (response.status().as_u16(), began.micros());

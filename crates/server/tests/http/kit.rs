@@ -76,6 +76,13 @@ impl Service {
         Call { request, body: String::new() }
     }
 
+    /// Waits until the log can be read so far: an entry has its place a moment after its commit.
+    pub async fn placed(&self, position: u64) {
+        let patience = Duration::from_secs(60);
+        let page = self.tenure.log_or_wait(position - 1, 1, patience).await.unwrap();
+        assert!(!page.is_empty(), "entry {position} has no place");
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send(self.call(Method::GET, path)).await
     }

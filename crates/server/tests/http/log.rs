@@ -30,6 +30,7 @@ async fn write(service: &Service, count: usize) {
 fn entries_are_shown_as_an_export_has_them_a_page_at_a_time() {
     on_each(async |service| {
         write(&service, 5).await;
+        service.placed(5).await;
         let (mut found, mut after) = (Vec::new(), String::from("0"));
         loop {
             let page = service.get(&format!("/v1/log?limit=2&after={after}")).await.yes(200);
@@ -52,6 +53,12 @@ fn entries_are_shown_as_an_export_has_them_a_page_at_a_time() {
         for (before, after) in entries.iter().zip(&entries[1..]) {
             assert_eq!(after["previous"], before["hash"]);
         }
+        let path = format!("/v1/items/{id}/log?limit=1");
+        let first = service.get(&path).await.yes(200);
+        assert_eq!(first["items"][0], entries[0]);
+        let next =
+            service.get(&format!("{path}&after={}", first["next_cursor"].as_str().unwrap())).await.yes(200);
+        assert_eq!(next["items"][0], entries[1]);
         for field in ["event_id", "store", "item", "version", "action", "actor", "occurred_at"] {
             assert!(!last[field].is_null(), "{field}: {last}");
         }
@@ -118,6 +125,7 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
         let document = item("document", "default").await;
         let cancel = format!("/v1/items/{there}/cancel?store=b");
         as_who(&service, &admin, Method::POST, &cancel, json!({ "reason": "r" })).await.yes(200);
+        service.placed(9).await;
         let seen = async |token: &str, query: &str| -> Vec<String> {
             let page =
                 as_who(&service, token, Method::GET, &format!("/v1/log{query}"), Value::Null).await.yes(200);

@@ -39,6 +39,7 @@ fn workers_and_what_waits_are_counted() {
         );
         assert_eq!(service.get("/v1/workers?kind=run").await.yes(200)["items"], json!([]));
 
+        service.placed(9).await;
         let stats = service.get("/v1/stats").await.yes(200);
         let kind = |name: &str| {
             let kinds = stats["kinds"].as_array().unwrap();
@@ -53,7 +54,7 @@ fn workers_and_what_waits_are_counted() {
         assert!(job["oldest_ready_ms"].as_u64().is_some());
         // One that waits behind its key is ready too.
         assert_eq!((kind("run")["ready"].as_u64(), kind("run")["oldest_ready_ms"].is_u64()), (Some(1), true));
-        assert!(stats["log_position"].as_u64().unwrap() > 8);
+        assert!(stats["log_position"].as_u64().unwrap() >= 9);
         assert!(stats["counters"]["failed_turns"].is_u64());
         assert_eq!(service.get("/v1/stats?store=other").await.yes(200)["kinds"], json!([]));
     });
@@ -107,6 +108,7 @@ fn documented() -> BTreeSet<(String, String)> {
 fn the_metrics_that_are_served_are_those_that_are_documented() {
     on_each(async |service| {
         service.post("/v1/jobs", json!({ "payload": 1 })).await.yes(201);
+        service.post("/v1/leases", json!({ "kinds": ["job"], "worker": "w" })).await.yes(200);
         service.get("/v1/nothing/at/all").await.no(404, "NOT_FOUND");
         let answer = service.get("/metrics").await;
         let served: BTreeSet<(String, String)> = answer
@@ -124,10 +126,12 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
         for line in [
             "tenure_http_requests_total{route=\"/v1/jobs\",method=\"POST\",status=\"201\"} 1",
             "tenure_http_requests_total{route=\"none\",method=\"GET\",status=\"404\"} 1",
+            "tenure_problems_total{code=\"NOT_FOUND\"} 1",
+            "tenure_engine_total{what=\"leased\"} 1",
             "tenure_http_request_seconds_count{route=\"/v1/jobs\"} 1",
-            "tenure_items{store=\"default\",kind=\"job\",phase=\"ready\"} 1",
-            "tenure_batch_requests_bucket{le=\"+Inf\"} 1",
-            "tenure_batch_requests_sum 1",
+            "tenure_items{store=\"default\",kind=\"job\",phase=\"active\"} 1",
+            "tenure_batch_requests_bucket{le=\"+Inf\"} 2",
+            "tenure_batch_requests_sum 2",
         ] {
             assert!(answer.text.lines().any(|served| served == line), "{line} is not in\n{}", answer.text);
         }
