@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 use tenure_core::entry::{Facts, Sealed};
 use tenure_core::hash::Hash;
+use tenure_core::lifecycle::tables::Tables;
 
 use crate::{Database, Error, Head, PAGE_MAX};
 use line::End;
@@ -79,13 +80,23 @@ pub async fn export<D: Database>(
         let Some((last, _)) = page.last() else { break };
         after = *last;
         for (_, entry) in &page {
-            written.entry(database, entry)?;
+            written.entry(&database.tables(), entry)?;
         }
         progress(written.end.entries);
     }
     let found = Head { position: written.end.entries, chain: written.end.chain };
     if found != said {
         return Err(Failed::OtherHead { found, said });
+    }
+    written.finish()
+}
+
+/// Writes the history of one item as a file of its own, which `verify` takes as it takes a whole log. Its entries are numbered
+/// from 1: their hashes and what chains them are as in the log, their positions are not.
+pub fn item(tables: &Tables, history: &[Sealed], out: &mut impl Write) -> Result<End, Failed> {
+    let mut written = Written::new(out)?;
+    for entry in history {
+        written.entry(tables, entry)?;
     }
     written.finish()
 }
@@ -126,12 +137,11 @@ impl<'a, W: Write> Written<'a, W> {
         Ok(self.out.write_all(&line)?)
     }
 
-    fn entry<D: Database>(&mut self, database: &D, entry: &Sealed) -> Result<(), Failed> {
+    fn entry(&mut self, tables: &Tables, entry: &Sealed) -> Result<(), Failed> {
         let position = self.end.entries + 1;
         if let Facts::Create(birth) = &entry.facts {
             self.end.items += 1;
             if self.lifecycles.insert(birth.lifecycle) {
-                let tables = database.tables();
                 let table = tables.version(&birth.lifecycle).filter(|table| !table.source.is_empty());
                 let table = table.ok_or(Failed::NoSource { lifecycle: birth.lifecycle, position })?;
                 self.end.lifecycles += 1;

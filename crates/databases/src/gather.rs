@@ -12,6 +12,7 @@
 //! What outlives a call is started here and nowhere else in this crate. What is asked is decided in `batch.rs`.
 
 mod call;
+mod measures;
 mod shield;
 mod size;
 mod writer;
@@ -28,6 +29,7 @@ use crate::{Database, Error};
 use call::{Call, Inlet, split};
 use writer::Writer;
 
+pub use measures::Measures;
 pub use size::bytes;
 
 /// What one batch loads and writes is held in memory, once here and once in the database: so much is still quick.
@@ -78,6 +80,7 @@ pub struct Gather {
     /// The room in the queue; a waiting call holds its share of it.
     room: Arc<Semaphore>,
     options: Options,
+    measures: Arc<Measures>,
     end: Arc<End>,
 }
 
@@ -130,9 +133,10 @@ impl Gather {
         let callers = Arc::new(Callers(inlet.clone()));
         let turns = Arc::new(Turns(inlet));
         let (writers, alive) = watch::channel(());
+        let measures = Arc::new(Measures::default());
         let writer = |number: u64| {
             let (database, turns, alive) = (database.clone(), turns.clone(), alive.clone());
-            Writer::new(database, turns, options.seed, number, alive)
+            Writer::new(database, turns, options.seed, number, alive).measured(measures.clone())
         };
         let thread = match options.writers {
             Writers::Thread => Some(start_thread(writer(0))),
@@ -143,7 +147,7 @@ impl Gather {
             }
         };
         let room = Arc::new(Semaphore::new(options.queue_max));
-        Gather { callers, room, options, end: Arc::new(End { thread, writers }) }
+        Gather { callers, room, options, measures, end: Arc::new(End { thread, writers }) }
     }
 
     /// Asks for one thing. Answers when it is durable, waits while the queue is full.
@@ -193,6 +197,16 @@ impl Gather {
     /// As [`Gather::ask_all`], for a thread that may wait.
     pub fn ask_all_blocking(&self, requests: Vec<Request>) -> Vec<Result<Reply, Error>> {
         block_on(self.ask_all(requests))
+    }
+
+    /// What the writers have done so far.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
+    }
+
+    /// How much of the queue is taken: about as many requests as wait.
+    pub fn queue_len(&self) -> usize {
+        self.options.queue_max.saturating_sub(self.room.available_permits())
     }
 
     /// Lets go of this handle and waits until every other one is gone, all is answered and the writers have ended.

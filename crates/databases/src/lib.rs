@@ -13,6 +13,7 @@
 //! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
 
+pub mod backlog;
 pub mod batch;
 pub mod doctor;
 pub mod export;
@@ -20,6 +21,7 @@ pub mod follow;
 pub mod gather;
 mod id_map;
 pub mod look;
+pub mod measure;
 pub mod memory;
 pub mod outside;
 pub mod postgres;

@@ -3,6 +3,7 @@
 //! One transaction at a time, so nothing ever waits for a row. It loads exactly what [`Tx::lock`] promises and no more,
 //! which makes it the reference for what the others must load.
 
+mod backlog;
 mod follow;
 mod look;
 

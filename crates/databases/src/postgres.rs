@@ -19,6 +19,7 @@
 //! | `wire` | telling other processes that there may be work |
 //! | `doctor` | what the doctor asks of the server and its settings |
 
+mod backlog;
 mod backup;
 mod catalog;
 mod claim;

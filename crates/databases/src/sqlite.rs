@@ -16,6 +16,7 @@
 //! | `watch` | whether somebody wrote |
 //! | `doctor` | what the doctor asks of the file, its settings and its disk |
 
+mod backlog;
 mod backup;
 mod catalog;
 mod doctor;

@@ -9,6 +9,7 @@ use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::Phase;
 use tenure_core::time::Time;
+use tenure_core::word::Kind;
 use tenure_core::world::Record;
 use tenure_databases::{PAGE_MAX, Query};
 
@@ -126,10 +127,16 @@ impl Tenure {
 
     /// Everybody who holds something, by name. Reads all that is held.
     pub async fn workers(&self) -> Result<Vec<Holder>, Error> {
+        self.workers_of(None).await
+    }
+
+    /// As [`Tenure::workers`], of one kind.
+    pub async fn workers_of(&self, kind: Option<Kind>) -> Result<Vec<Holder>, Error> {
         let mut holders: BTreeMap<Owner, Holder> = BTreeMap::new();
         let mut after = None;
         loop {
-            let query = Query { phase: Some(Phase::Active), after, limit: PAGE_MAX, ..Query::default() };
+            let (phase, kind) = (Some(Phase::Active), kind.clone());
+            let query = Query { kind, phase, after, limit: PAGE_MAX, ..Query::default() };
             let page = self.list(query).await?;
             for item in &page {
                 let (Some(lease), Some(holding)) = (&item.lease, Holding::of(item)) else { continue };

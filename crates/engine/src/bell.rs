@@ -25,6 +25,8 @@ pub(crate) struct Bells {
     pub listening: Notify,
     /// Something may have been put off to a later time.
     pub put_off: Notify,
+    /// The log has grown, by this process. Others' entries are found by looking.
+    written: watch::Sender<u64>,
     far: Mutex<Far>,
     /// There is something to tell other processes.
     pub telling: Notify,
@@ -44,6 +46,9 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Bells {
     /// Tells whoever waits what an answer means to them.
     pub fn heard(&self, request: &Request, reply: &Reply) {
+        if reply.fresh && self.written.receiver_count() > 0 {
+            self.written.send_modify(|count| *count = count.wrapping_add(1));
+        }
         match &reply.answer {
             Answer::Ran(execution) | Answer::AlreadyCommitted(execution) => {
                 self.rests(execution.id.item);
@@ -76,6 +81,11 @@ impl Bells {
                 self.put_off.notify_one();
             }
         }
+    }
+
+    /// Hears of the log's growth.
+    pub fn reading(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
     }
 
     /// There may be work of this kind, and this process made it.

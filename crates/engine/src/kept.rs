@@ -12,6 +12,7 @@ use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::word::{Key, Kind, Store};
 use tenure_core::world::Message;
+use tenure_databases::backlog::{Backlog, Backlogs};
 use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::follow::{Follow, MessageId};
 use tenure_databases::gather::{Gather, Options, Writers};
@@ -109,6 +110,10 @@ impl Kept {
 
     pub async fn facts(&self, store: &Store, id: ItemId) -> Result<Option<Facts>, Error> {
         on!(self, database => Facts::read(&**database, store, id).await)
+    }
+
+    pub async fn backlog(&self, store: Option<&Store>) -> Result<Vec<Backlog>, Error> {
+        on!(self, database => database.backlog(store).await)
     }
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {

@@ -25,6 +25,10 @@ impl Tenure {
         loop {
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             let reply = self.ask(Command::Acquire(acquire.clone())).await?;
+            self.inner.counters.one_acquire();
+            if let Answer::Leased(leases) = &reply.answer {
+                self.inner.counters.leases(leases.len());
+            }
             let left = patience.saturating_sub(now().duration_since(began));
             let is_empty = matches!(&reply.answer, Answer::Leased(leases) if leases.is_empty());
             if !is_empty || left.is_zero() {

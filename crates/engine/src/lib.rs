@@ -43,10 +43,12 @@ mod kept;
 mod lease;
 mod loops;
 mod outbox;
+mod reading;
 mod redrive;
 mod schedule;
 mod tenure;
 mod time;
+mod watching;
 mod worker;
 
 pub use attempts::{Attempt, Holder, Holding};

@@ -22,6 +22,8 @@ use crate::tenure::Tenure;
 
 /// Items of one call at most: each is read with its payload, and all are asked for in one call.
 pub const BULK_MAX: usize = 500;
+/// Where nobody gives another.
+const REASON: &str = "redrive";
 
 /// Whether something happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +58,9 @@ impl Tenure {
     /// Has an item tried again that failed or was stopped. Asked twice it happens once.
     pub async fn retry(&self, id: ItemId) -> Result<SharedItem, Error> {
         let item = self.item(id).await?;
-        let planned = vec![self.way_back(&item, Role::Api).await];
-        match self.asked(planned, Role::Api).await.pop() {
+        let role = self.api.role;
+        let planned = vec![self.way_back(&item, role, REASON).await];
+        match self.asked(planned, role).await.pop() {
             Some(Outcome::Moved(item) | Outcome::Again(item)) => Ok(item),
             Some(Outcome::Not(error)) => Err(error),
             Some(Outcome::Would(_)) | None => unreachable!("it is asked for, and answered"),
@@ -67,6 +70,17 @@ impl Tenure {
     /// Has all items tried again that a filter finds: those that failed, unless it names a state or a phase. `role` is who asks:
     /// the ways back of some tables are for an orchestrator or a person.
     pub async fn redrive(&self, query: Query, role: Role, mode: Mode) -> Result<Bulk, Error> {
+        self.redrive_because(query, role, REASON, mode).await
+    }
+
+    /// As [`Tenure::redrive`], with a reason that the log keeps of those that move.
+    pub async fn redrive_because(
+        &self,
+        query: Query,
+        role: Role,
+        reason: &str,
+        mode: Mode,
+    ) -> Result<Bulk, Error> {
         let names_some = query.state.is_some() || query.phase.is_some();
         let query = Query { phase: query.phase.or((!names_some).then_some(Phase::Failed)), ..query };
         let (items, next) = self.page_of(query).await?;
@@ -75,7 +89,7 @@ impl Tenure {
             Mode::Act => {
                 let mut planned = Vec::with_capacity(items.len());
                 for item in &items {
-                    planned.push(self.way_back(item, role).await);
+                    planned.push(self.way_back(item, role, reason).await);
                 }
                 self.asked(planned, role).await
             }
@@ -88,7 +102,7 @@ impl Tenure {
         let (items, next) = self.page_of(query).await?;
         let open: Vec<&Item> = items.iter().filter(|item| !item.phase().is_ended()).collect();
         if mode == Mode::DryRun {
-            let would = |item: &&Item| (item.id, would_cancel(item));
+            let would = |item: &&Item| (item.id, would_cancel(item, self.api.role));
             return Ok(Bulk { outcomes: open.iter().map(would).collect(), next });
         }
         let request = |item: &&Item| {
@@ -108,10 +122,10 @@ impl Tenure {
     }
 
     /// What is to be asked for an item to be tried again.
-    async fn way_back(&self, item: &Item, role: Role) -> Result<Command, Error> {
+    async fn way_back(&self, item: &Item, role: Role, reason: &str) -> Result<Command, Error> {
         match item.way_back(role) {
             Ok(WayBack::Move(event)) => {
-                let reason = Some("redrive".to_string());
+                let reason = Some(reason.to_string());
                 // Only from where it was seen: what has moved since is somebody else's.
                 let expected_version = Some(item.version);
                 Ok(Command::Move(Move { reason, expected_version, ..Move::new(item.id, event) }))
@@ -171,10 +185,10 @@ fn would_redrive(item: &Item, role: Role) -> Outcome {
     }
 }
 
-fn would_cancel(item: &Item) -> Outcome {
+fn would_cancel(item: &Item, role: Role) -> Outcome {
     let roles = item.table.roles_of(&Event::Cancel);
     let mut rows = item.table.rows_from(Some(item.state), &Event::Cancel);
-    match rows.any(|row| row.actors.allow(Role::Api)) {
+    match rows.any(|row| row.actors.allow(role)) {
         true => Outcome::Would(Event::Cancel),
         false => Outcome::Not(forbidden(Event::Cancel, roles)),
     }

@@ -220,6 +220,11 @@ impl Tenure {
         Tenure { inner, store, operator, api: actor, when_full: WhenFull::Refuse }
     }
 
+    /// The namespace that this handle is about. The loops of an engine look after schedules and webhooks in its own.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     pub(crate) fn parts(&self) -> loops::Parts {
         let inner = &self.inner;
         loops::Parts {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tenure::Tenure;
 use tokio::sync::Semaphore;
 
-use crate::limits::REQUESTS_MAX;
+use crate::access::Access;
+use crate::limits::{REQUESTS_MAX, STREAMS_MAX};
+use crate::metrics::Requests;
 use crate::signed::Signer;
 use crate::token::Tokens;
 
@@ -26,13 +28,32 @@ pub struct App {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) open: Open,
     pub(crate) room: Arc<Semaphore>,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) requests: Arc<Requests>,
+    pub(crate) access: Option<Access>,
 }
 
 impl App {
     pub async fn new(tenure: Tenure, open: Open) -> Result<App, tenure::Error> {
         let signer = Signer::new(&tenure.secret().await?);
-        let (tokens, room) = (Arc::new(Tokens::new(&tenure)), Arc::new(Semaphore::new(REQUESTS_MAX)));
-        Ok(App { tenure, signer, tokens, open, room })
+        let tokens = Arc::new(Tokens::new(&tenure));
+        let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
+        let (room, streams) = (Arc::new(room), Arc::new(streams));
+        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None })
+    }
+
+    /// The same service, writing a line for every request.
+    pub fn logging(self, access: Access) -> App {
+        App { access: Some(access), ..self }
+    }
+
+    /// Whether somebody without a token is let in now.
+    pub(crate) async fn is_open(&self) -> Result<bool, tenure::Error> {
+        match self.open {
+            Open::Always => Ok(true),
+            Open::Never => Ok(false),
+            Open::WhileNoToken => Ok(!self.has_tokens().await?),
+        }
     }
 
     /// Whether anybody would need a token now.

@@ -12,7 +12,8 @@ use tenure::core::id::ExecutionId;
 use tenure::core::item::Item;
 use tenure::core::word::{Kind, Store, Who};
 
-use crate::app::{App, Open};
+use crate::access::Asker;
+use crate::app::App;
 use crate::problem::Problem;
 use crate::token::{self, Bearer};
 
@@ -37,6 +38,9 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
         let bearer = bearer(parts, app).await?;
         let named = store_of(parts.uri.query().unwrap_or_default())?;
+        if let Some(asker) = parts.extensions.get::<Asker>() {
+            asker.is(&bearer.actor);
+        }
         let store = bearer.store(named)?;
         let tenure = app.tenure.acting(store.clone(), bearer.actor.clone());
         Ok(Caller { app: app.clone(), bearer, tenure, store })
@@ -69,12 +73,7 @@ async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
             _ => Err(Problem::unauthenticated("write `Authorization: Bearer TOKEN`")),
         };
     }
-    let open = match app.open {
-        Open::Always => true,
-        Open::Never => false,
-        Open::WhileNoToken => !app.has_tokens().await?,
-    };
-    if !open {
+    if !app.is_open().await? {
         let detail = "a token is needed: `Authorization: Bearer TOKEN`; `tenure token create` makes one";
         return Err(Problem::unauthenticated(detail));
     }
@@ -82,7 +81,7 @@ async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
     let actor: Option<Actor> = said.ok().and_then(|said| said.parse().ok());
     match actor {
         Some(actor) if actor.role != Role::System => {
-            Ok(Bearer { actor, stores: Vec::new(), kinds: Vec::new() })
+            Ok(Bearer { actor, token: None, stores: Vec::new(), kinds: Vec::new() })
         }
         _ => Err(Problem::invalid(
             "Tenure-Actor: write ROLE:NAME, with one of api, orchestrator, worker, human, admin",
@@ -164,6 +163,39 @@ impl Caller {
             true => Ok(()),
             false => Err(Problem::forbidden(format!("the token is not for the kind {kind}"))),
         }
+    }
+
+    /// Whether what the caller has shown is still good: a stream outlives the look at its token.
+    pub async fn is_still_good(&self) -> Result<bool, Problem> {
+        match self.bearer.token {
+            Some(token) => self.app.tokens.is_good(token).await,
+            None => Ok(self.app.is_open().await?),
+        }
+    }
+
+    /// What concerns every store and kind, as lifecycles and tokens do, is not for somebody who is limited to some of them.
+    pub fn everywhere(&self) -> Result<(), Problem> {
+        match self.is_unlimited() {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "this concerns all stores and kinds, and the token is for some of them",
+            )),
+        }
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.bearer.stores.is_empty() && self.bearer.kinds.is_empty()
+    }
+
+    /// Whether entries of a store are shown to the caller. The service's own store is an administrator's to follow.
+    pub fn may_follow(&self, store: &Store) -> bool {
+        let is_auditor = self.bearer.actor.role == Role::Admin && self.is_unlimited();
+        is_auditor || self.bearer.may_enter(store).is_ok()
+    }
+
+    /// Whether the caller's token names the kinds it is for.
+    pub fn is_limited_to_kinds(&self) -> bool {
+        !self.bearer.kinds.is_empty()
     }
 
     /// Of kinds that a caller has nothing to do with there are no items.

@@ -32,19 +32,24 @@ impl<S: Send + Sync> FromRequest<S> for Text {
                 return Err(problem.status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
             }
         }
-        let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect();
-        let Ok(body) = timeout(BODY_WAIT, body).await else {
-            let detail = format!("the body did not come within {} s", BODY_WAIT.as_secs());
-            return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
-        };
-        match body {
-            Ok(body) => Ok(Text(body.to_bytes())),
-            Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
-                let detail = format!("a request has at most {REQUEST_BYTES_MAX} bytes; send it in several");
-                Err(Problem::new(Code::PayloadTooLarge, detail))
-            }
-            Err(error) => Err(Problem::invalid(format!("the body ended early: {error}"))),
+        read(request).await.map(Text)
+    }
+}
+
+/// The bytes of a body, no more of them than a request has and no later than they may come.
+pub async fn read(request: Request) -> Result<Bytes, Problem> {
+    let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect();
+    let Ok(body) = timeout(BODY_WAIT, body).await else {
+        let detail = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+        return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
+    };
+    match body {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            let detail = format!("a request has at most {REQUEST_BYTES_MAX} bytes; send it in several");
+            Err(Problem::new(Code::PayloadTooLarge, detail))
         }
+        Err(error) => Err(Problem::invalid(format!("the body ended early: {error}"))),
     }
 }
 
@@ -99,6 +104,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
         let id = segment(parts, state, "id").await?;
         let none = |_| Problem::not_found(format!("there is no item {id:?}"));
         id.parse().map(Id).map_err(none)
+    }
+}
+
+/// A name that a path has, of what is known by its name.
+#[derive(Debug)]
+pub struct Name(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name, Problem> {
+        segment(parts, state, "name").await.map(Name)
     }
 }
 

@@ -6,10 +6,12 @@
 //!
 //! The same router serves a socket and, without one, a command that has opened the database itself.
 
+mod access;
 mod app;
 mod caller;
 mod extract;
 mod limits;
+mod metrics;
 mod page;
 mod problem;
 mod routes;
@@ -18,6 +20,7 @@ mod shape;
 mod signed;
 mod token;
 
+pub use access::{Access, Form};
 pub use app::{App, Open};
 pub use limits::*;
 pub use problem::Problem;

@@ -26,3 +26,11 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// So long may the head of a request take, and so long its body: whoever is slower keeps a connection from others.
 pub const HEAD_WAIT: Duration = Duration::from_secs(10);
 pub const BODY_WAIT: Duration = Duration::from_secs(60);
+/// Streams of the log at once. Each looks at the database once a second, also when nothing happens.
+pub const STREAMS_MAX: usize = 256;
+/// Entries that a stream reads before it sends them: all that it holds for a reader who is slow.
+pub const STREAM_PAGE: usize = 100;
+/// A stream that has nothing to say says so, before what is between takes it for dead.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Pages of the log that one call reads to find entries that its caller may see.
+pub const LOG_PAGES_MAX: usize = 10;

@@ -1,11 +1,20 @@
 //! The routes. Each file is one part of the surface; a route and its description are one thing.
 
+mod bulk;
+mod describe;
 mod executions;
 mod health;
 mod items;
+mod jobs;
 mod leases;
+mod lifecycles;
+mod limits;
+mod log;
 mod outermost;
+mod schedules;
 mod tokens;
+mod watching;
+mod webhooks;
 
 use axum::{Router, middleware};
 use utoipa::OpenApi;
@@ -14,12 +23,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+pub use watching::oldest_ready;
 
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "Tenure",
-    description = "A durable work engine: every piece of work has one owner at a time, one committed effect ever, and a history."
-))]
+#[openapi(
+    info(
+        title = "Tenure",
+        description = "A durable work engine: every piece of work has one owner at a time, one committed effect ever, and a history."
+    ),
+    components(schemas(describe::ProblemDocument))
+)]
 struct Api;
 
 fn described() -> OpenApiRouter<App> {
@@ -29,6 +42,18 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(items::event))
         .routes(routes!(items::erase))
         .routes(routes!(items::executions))
+        .routes(routes!(bulk::bulk))
+        .routes(routes!(lifecycles::list, lifecycles::add))
+        .routes(routes!(lifecycles::show))
+        .routes(routes!(lifecycles::diagram))
+        .routes(routes!(log::item))
+        .routes(routes!(log::list))
+        .routes(routes!(log::stream))
+        .routes(routes!(jobs::create, jobs::list))
+        .routes(routes!(jobs::show))
+        .routes(routes!(jobs::executions))
+        .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::retry))
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))
@@ -41,6 +66,20 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(executions::release))
         .routes(routes!(tokens::create, tokens::list))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(schedules::create, schedules::list))
+        .routes(routes!(schedules::remove))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(webhooks::create, webhooks::list))
+        .routes(routes!(webhooks::remove))
+        .routes(routes!(webhooks::pause))
+        .routes(routes!(webhooks::resume))
+        .routes(routes!(limits::set, limits::list))
+        .routes(routes!(limits::reset))
+        .routes(routes!(watching::workers))
+        .routes(routes!(watching::stats))
+        .routes(routes!(watching::receipt))
+        .routes(routes!(watching::metrics))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::openapi))
@@ -48,7 +87,9 @@ fn described() -> OpenApiRouter<App> {
 
 /// The OpenAPI document.
 pub fn document() -> Document {
-    described().split_for_parts().1
+    let mut document = described().split_for_parts().1;
+    describe::complete(&mut document);
+    document
 }
 
 /// The service, ready to be served.

@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -20,6 +20,26 @@ use crate::limits::{CONNECTIONS_MAX, HEAD_WAIT};
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// A peer that is silent for so long on a connection of many streams is gone.
 const SILENT: Duration = Duration::from_secs(30);
+
+/// What requests know of the service that they came in by.
+#[derive(Clone, Debug)]
+pub(crate) struct Serving {
+    ended: watch::Receiver<bool>,
+    room: Arc<Semaphore>,
+}
+
+impl Serving {
+    /// Done when the service ends: for what would otherwise go on.
+    pub async fn ended(&mut self) {
+        // A service that is gone without a word has ended too.
+        let _ = self.ended.wait_for(|ended| *ended).await;
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        CONNECTIONS_MAX.saturating_sub(self.room.available_permits())
+    }
+}
 
 /// Serves until `stop` is done; then takes no more connections and gives those that are there the grace to be answered.
 pub async fn serve(
@@ -33,6 +53,8 @@ pub async fn serve(
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(SILENT).keep_alive_timeout(SILENT);
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let (end, ended) = watch::channel(false);
+    let router = router.layer(Extension(Serving { ended, room: room.clone() }));
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -51,6 +73,7 @@ pub async fn serve(
         });
     }
     drop(listener);
+    end.send_replace(true);
     // Who waits for work is sent away empty-handed by the end of its connection, and asks elsewhere.
     let _ = timeout(grace, graceful.shutdown()).await;
     connections.shutdown().await;

@@ -3,5 +3,8 @@
 pub mod attempt;
 pub mod create;
 pub mod effects;
+pub mod filter;
 pub mod item;
 pub mod lease;
+pub mod lifecycle;
+pub mod outcome;

@@ -45,6 +45,10 @@ pub struct Grant {
 }
 
 impl Grant {
+    fn is_over(&self) -> bool {
+        self.expires_at.is_some_and(|at| at <= outside::now())
+    }
+
     pub fn check(&self) -> Result<Role, Problem> {
         if self.name.is_empty() || self.name.len() > 100 {
             return Err(Problem::invalid("name: 1 to 100 bytes say what the token is for"));
@@ -65,6 +69,8 @@ impl Grant {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bearer {
     pub actor: Actor,
+    /// None: they came through an open door.
+    pub token: Option<ItemId>,
     pub stores: Vec<Store>,
     pub kinds: Vec<Kind>,
 }
@@ -162,12 +168,17 @@ impl Tokens {
         let (id, secret) = parts(text).ok_or_else(no)?;
         let grant = self.grant(id).await?.ok_or_else(no)?;
         // Of hashes it does not matter how far a comparison came.
-        if grant.secret_sha256 != hash(secret) || grant.expires_at.is_some_and(|at| at <= outside::now()) {
+        if grant.secret_sha256 != hash(secret) || grant.is_over() {
             return Err(no());
         }
         let role = grant.check()?;
         let actor = Actor::new(role, id.to_string().parse::<Who>()?);
-        Ok(Bearer { actor, stores: grant.stores, kinds: grant.kinds })
+        Ok(Bearer { actor, token: Some(id), stores: grant.stores, kinds: grant.kinds })
+    }
+
+    /// Whether a token that was shown before would still be taken.
+    pub async fn is_good(&self, id: ItemId) -> Result<bool, Problem> {
+        Ok(self.grant(id).await?.is_some_and(|grant| !grant.is_over()))
     }
 
     async fn grant(&self, id: ItemId) -> Result<Option<Grant>, Problem> {

@@ -120,6 +120,14 @@ fn tagged(tag: &str, inner: &impl Serialize) -> Vec<u8> {
     line
 }
 
+/// The entry's text with its hash put in: an entry of an item's own history, which has versions and no positions.
+pub fn hashed(entry: &Sealed) -> Vec<u8> {
+    let text = entry.text();
+    let place = hash_place(text).expect("a canonical entry has an event_id");
+    let hash = format!(",\"hash\":\"{}\"", entry.hash());
+    [&text[..place], hash.as_bytes(), &text[place..]].concat()
+}
+
 /// The entry's text with its hash and its position put in.
 pub fn entry(position: u64, entry: &Sealed) -> Vec<u8> {
     let text = entry.text();

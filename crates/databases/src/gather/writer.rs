@@ -9,8 +9,10 @@ use tokio::sync::watch;
 use super::Replies;
 use super::Turns;
 use super::call::Load;
+use super::measures::Measures;
 use super::shield::Shield;
 use crate::batch;
+use crate::measure::Since;
 use crate::wait::caught;
 use crate::{Database, Error};
 
@@ -19,6 +21,7 @@ pub(super) struct Writer<D> {
     database: Shield<D>,
     turns: Arc<Turns>,
     draw: Draw,
+    measures: Arc<Measures>,
     /// Tells that this writer lives, by not being dropped.
     _alive: watch::Receiver<()>,
 }
@@ -33,13 +36,21 @@ impl<D: Database> Writer<D> {
     ) -> Writer<D> {
         // Two writers of one seed draw from places that are far from each other.
         let seed = Draw::new(seed ^ Draw::new(number).number()).number();
-        Writer { database: Shield(database), turns, draw: Draw::new(seed), _alive: alive }
+        let measures = Arc::default();
+        Writer { database: Shield(database), turns, draw: Draw::new(seed), measures, _alive: alive }
+    }
+
+    /// The same writer, counting where others read.
+    pub fn measured(self, measures: Arc<Measures>) -> Writer<D> {
+        Writer { measures, ..self }
     }
 
     pub async fn run(mut self) {
         // The turn ends before the batch begins: a slow batch keeps only its own callers waiting.
         while let Some(load) = self.next().await {
+            let began = Since::now();
             let replies = self.replies(&load.requests).await;
+            self.measures.batch(&replies, began);
             load.answer(replies);
         }
     }

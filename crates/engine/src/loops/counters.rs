@@ -25,9 +25,9 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Times that workers of this process looked for work.
+    /// Times that workers of this process, or through it, looked for work.
     acquires,
-    /// Leases that were given to workers of this process.
+    /// Leases that were given to workers of this process, or through it.
     leased,
     /// Executions of this process that committed.
     committed,

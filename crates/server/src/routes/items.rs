@@ -3,17 +3,17 @@
 use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
+use tenure::core::id::ItemId;
 use tenure::core::item::Item;
-use tenure::core::lifecycle::Phase;
 use tenure::core::lifecycle::event::Event;
 use tenure::core::request::{Cancel, Command, Effects, Erase, Move};
 use tenure::databases::batch::Reply;
-use tenure::databases::{Order, Query};
+use tenure::databases::{Order, Query, Whole};
 use tenure::{Error, Tenure};
 use utoipa::{IntoParams, ToSchema};
 
@@ -24,18 +24,9 @@ use crate::page::{Page, after, limit};
 use crate::problem::Problem;
 use crate::shape::attempt::AttemptView;
 use crate::shape::create::{CreateBody, time};
+use crate::shape::filter::Filter;
 use crate::shape::item::ItemView;
-
-/// One of many: the item, or why there is none.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Outcome {
-    pub status: u16,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub item: Option<ItemView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub problem: Option<serde_json::Value>,
-}
+use crate::shape::outcome::Outcome;
 
 /// Create an item, or many
 ///
@@ -48,13 +39,20 @@ pub async fn create(caller: Caller, headers: HeaderMap, Text(text): Text) -> Res
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         return create_many(&caller, header, json(&text)?).await.map(IntoResponse::into_response);
     }
-    let body: CreateBody = json(&text)?;
+    let (status, item) = create_one(&caller, header, &json(&text)?).await?;
+    Ok((status, Shown(item)).into_response())
+}
+
+pub async fn create_one(
+    caller: &Caller,
+    header: Option<&str>,
+    body: &CreateBody,
+) -> Result<(StatusCode, ItemView), Problem> {
     let create = body.create(header)?;
     caller.may_use(&create.kind)?;
     let tenure = caller.within(body.store.as_deref())?;
     let reply = tenure.ask(Command::Create(create)).await?;
-    let (status, item) = created(reply, &body.payload)?;
-    Ok((status, Shown(item)).into_response())
+    created(reply, &body.payload)
 }
 
 async fn create_many(
@@ -82,25 +80,21 @@ async fn create_many(
                 asked.push((index, Command::Create(create)));
                 outcomes.push(None);
             }
-            Ok(_) => outcomes.push(Some(refused(Problem::invalid("store: one call creates in one store")))),
-            Err(problem) => outcomes.push(Some(refused(problem))),
+            Ok(_) => {
+                outcomes.push(Some(Outcome::no(Problem::invalid("store: one call creates in one store"))))
+            }
+            Err(problem) => outcomes.push(Some(Outcome::no(problem))),
         }
     }
     let (indexes, commands): (Vec<usize>, Vec<Command>) = asked.into_iter().unzip();
     for (index, reply) in indexes.into_iter().zip(tenure.ask_each(commands).await) {
         let made = reply.map_err(Problem::from).and_then(|reply| created(reply, &bodies[index].payload));
         outcomes[index] = Some(match made {
-            Ok((status, item)) => Outcome { status: status.as_u16(), item: Some(item), problem: None },
-            Err(problem) => refused(problem),
+            Ok((status, item)) => Outcome { item: Some(item), ..Outcome::of(status) },
+            Err(problem) => Outcome::no(problem),
         });
     }
     Ok(Shown(Page { items: outcomes.into_iter().flatten().collect(), next_cursor: None }))
-}
-
-fn refused(problem: Problem) -> Outcome {
-    let document = problem.document(None);
-    let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(500);
-    Outcome { status, item: None, problem: Some(document) }
 }
 
 fn created(reply: Reply, payload: &RawValue) -> Result<(StatusCode, ItemView), Problem> {
@@ -142,14 +136,20 @@ pub async fn show(
     Params(params): Params<ShowParams>,
 ) -> Result<Shown<ItemView>, Problem> {
     caller.item(id).await?;
-    let whole = match wait(params.wait_ms)? {
-        Duration::ZERO => caller.tenure.whole(id).await?,
-        patience => match caller.tenure.wait(id, patience).await {
-            Err(Error::StillOpen(_)) => caller.tenure.whole(id).await?,
-            waited => waited?,
-        },
-    };
-    Ok(Shown(ItemView::whole(&whole)))
+    Ok(Shown(ItemView::whole(&params.whole(&caller, id).await?)))
+}
+
+impl ShowParams {
+    /// The item with its bodies, once it is at rest or the wait is over.
+    pub async fn whole(&self, caller: &Caller, id: ItemId) -> Result<Whole, Problem> {
+        match wait(self.wait_ms)? {
+            Duration::ZERO => Ok(caller.tenure.whole(id).await?),
+            patience => match caller.tenure.wait(id, patience).await {
+                Err(Error::StillOpen(_)) => Ok(caller.tenure.whole(id).await?),
+                waited => Ok(waited?),
+            },
+        }
+    }
 }
 
 pub fn wait(milliseconds: Option<u64>) -> Result<Duration, Problem> {
@@ -177,32 +177,26 @@ pub struct ListParams {
 }
 
 impl ListParams {
-    pub fn query(&self, caller: &Caller) -> Result<Query, Problem> {
-        fn field<T: std::str::FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, Problem> {
-            let bad = |text: &String| Problem::invalid(format!("{name}: there is no {text:?}"));
-            text.map(|text| text.parse().map_err(|_| bad(text))).transpose()
+    /// The same list for a kind that the path names.
+    pub fn of_kind(self, kind: &str) -> Result<ListParams, Problem> {
+        match self.kind.as_deref() {
+            None => Ok(ListParams { kind: Some(kind.to_string()), ..self }),
+            Some(named) if named == kind => Ok(self),
+            Some(_) => Err(Problem::invalid(format!("kind: these are all of the kind {kind}"))),
         }
+    }
+
+    pub fn query(self, caller: &Caller) -> Result<Query, Problem> {
         let order = match self.order.as_deref() {
             None | Some("oldest") => Order::Oldest,
             Some("newest") => Order::Newest,
             Some(_) => return Err(Problem::invalid("order: `oldest` or `newest`")),
         };
-        Ok(Query {
-            kind: caller.kind_of_list(field("kind", self.kind.as_ref())?)?,
-            state: field("state", self.state.as_ref())?,
-            phase: self.phase.as_deref().map(phase).transpose()?,
-            key: field("key", self.key.as_ref())?,
-            order,
-            after: after(self.cursor.as_deref())?,
-            limit: limit(self.limit)?,
-            ..Query::default()
-        })
+        let Self { kind, state, phase, key, .. } = self;
+        let filter = Filter { kind, state, phase, key };
+        let (after, limit) = (after(self.cursor.as_deref())?, limit(self.limit)?);
+        Ok(Query { order, after, limit, ..filter.query(caller)? })
     }
-}
-
-fn phase(text: &str) -> Result<Phase, Problem> {
-    let found = Phase::ALL.into_iter().find(|phase| phase.as_str() == text);
-    found.ok_or_else(|| Problem::invalid("phase: waiting, ready, active, succeeded, failed or stopped"))
 }
 
 /// List items
@@ -214,10 +208,18 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Shown<Page<ItemView>>, Problem> {
     let query = params.query(&caller)?;
+    listed(&caller, query, ItemView::brief).await
+}
+
+pub async fn listed<T>(
+    caller: &Caller,
+    query: Query,
+    show: impl Fn(&Item) -> T,
+) -> Result<Shown<Page<T>>, Problem> {
     let limit = query.limit;
     let items = caller.tenure.list(query).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|last| last.id.to_string());
-    Ok(Shown(Page { items: items.iter().map(ItemView::brief).collect(), next_cursor }))
+    Ok(Shown(Page { items: items.iter().map(show).collect(), next_cursor }))
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -243,10 +245,10 @@ pub async fn event(
 ) -> Result<Shown<ItemView>, Problem> {
     let item = caller.item(id).await?;
     let command = command(&item, &event, body)?;
-    moved(&caller.tenure, command).await
+    moved(&caller.tenure, command).await.map(Shown)
 }
 
-fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Problem> {
+pub fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Problem> {
     let EventBody { reason, expected_version, run_at } = body;
     match event.parse::<Event>() {
         Ok(Event::Cancel) => Ok(Command::Cancel(Cancel {
@@ -266,16 +268,16 @@ fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Problem
     }
 }
 
-async fn moved(tenure: &Tenure, command: Command) -> Result<Shown<ItemView>, Problem> {
+pub async fn moved(tenure: &Tenure, command: Command) -> Result<ItemView, Problem> {
     match tenure.ask(command).await?.answer {
-        Answer::Done(item) | Answer::Same(item) => Ok(Shown(ItemView::brief(&item))),
+        Answer::Done(item) | Answer::Same(item) => Ok(ItemView::brief(&item)),
         no => Err(no.into()),
     }
 }
 
 /// The last part of the path.
 #[derive(Debug)]
-pub struct EventName(String);
+pub struct EventName(pub String);
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for EventName {
     type Rejection = Problem;
@@ -305,7 +307,7 @@ pub async fn erase(
     Json(body): Json<EraseBody>,
 ) -> Result<Shown<ItemView>, Problem> {
     let item = caller.item(id).await?;
-    moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason })).await
+    moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason })).await.map(Shown)
 }
 
 /// List the executions of an item
@@ -313,6 +315,10 @@ pub async fn erase(
     responses((status = 200, body = Page<AttemptView>)))]
 pub async fn executions(caller: Caller, Id(id): Id) -> Result<Shown<Page<AttemptView>>, Problem> {
     caller.item(id).await?;
+    executions_of(&caller, id).await
+}
+
+pub async fn executions_of(caller: &Caller, id: ItemId) -> Result<Shown<Page<AttemptView>>, Problem> {
     let attempts = caller.tenure.executions(id).await?;
     Ok(Shown(Page { items: attempts.into_iter().map(AttemptView::from).collect(), next_cursor: None }))
 }

@@ -1,10 +1,13 @@
-//! Around every request: room for it, a name for it, and problems written out.
+//! Around every request: room for it, a name for it, problems written out, and a line and a count of it.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::Next;
 
+use tenure::databases::measure::Since;
+
+use crate::access::{Answered, Asker};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::token;
@@ -12,9 +15,14 @@ use crate::token;
 /// A request's name, in the answer and in the log.
 const REQUEST_ID: &str = "x-request-id";
 const REQUEST_ID_MAX: usize = 100;
+/// What is asked for and not there is counted as one.
+const NO_ROUTE: &str = "none";
 
-pub async fn outermost(State(app): State<App>, request: Request, next: Next) -> Response<Body> {
+pub async fn outermost(State(app): State<App>, mut request: Request, next: Next) -> Response<Body> {
     let (path, id) = (request.uri().path().to_string(), request_id(&request));
+    let (began, method, asker) = (Since::now(), request.method().clone(), Asker::default());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    request.extensions_mut().insert(asker.clone());
     let mut response = match app.room.clone().try_acquire_owned() {
         Ok(_room) => next.run(request).await,
         Err(_) => axum::response::IntoResponse::into_response(Problem::unavailable(
@@ -22,7 +30,21 @@ pub async fn outermost(State(app): State<App>, request: Request, next: Next) -> 
         )),
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        app.requests.add_problem(problem.code().as_str());
         response = problem.response(&path);
+    }
+    let (status, micros) = (response.status().as_u16(), began.micros());
+    let route = route.as_ref().map(MatchedPath::as_str);
+    app.requests.add(route.unwrap_or(NO_ROUTE), &method, status, micros);
+    if let Some(access) = &app.access {
+        access.write(&Answered {
+            request: &id,
+            method: method.as_str(),
+            route,
+            status,
+            micros,
+            asker: &asker,
+        });
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

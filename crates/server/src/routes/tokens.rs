@@ -69,9 +69,10 @@ impl TokenView {
     }
 }
 
-/// The tokens' own store, as the administrator who asks.
-fn store_of_tokens(caller: &Caller) -> Tenure {
-    caller.app.tenure.acting(token::store(), caller.actor().clone())
+/// The tokens' own store, as the administrator who asks. One who is limited could make themselves a token that is not.
+fn store_of_tokens(caller: &Caller) -> Result<Tenure, Problem> {
+    caller.everywhere()?;
+    Ok(caller.app.tenure.acting(token::store(), caller.actor().clone()))
 }
 
 /// Make a token
@@ -98,7 +99,7 @@ pub async fn create(
     grant.check()?;
     let payload = serde_json::to_vec(&grant).map_err(|why| internal(why.to_string()))?;
     let create = Create::new(token::KIND.parse()?, Body::json(payload)?);
-    let answer = store_of_tokens(&caller).ask(Command::Create(create)).await?.answer;
+    let answer = store_of_tokens(&caller)?.ask(Command::Create(create)).await?.answer;
     caller.app.tokens.forget();
     match answer {
         Answer::Created(item) => {
@@ -113,7 +114,7 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/tokens", tag = "tokens", extensions(("x-access" = json!("admin"))),
     responses((status = 200, body = Page<TokenView>), (status = 403)))]
 pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<TokenView>>, Problem> {
-    let tenure = store_of_tokens(&caller);
+    let tenure = store_of_tokens(&caller)?;
     let query = Query { kind: Some(token::KIND.parse()?), limit: PAGE_MAX, ..Query::default() };
     let mut items = Vec::new();
     for item in tenure.list(query).await? {
@@ -129,7 +130,7 @@ pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<TokenView>>, Proble
 #[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "tokens", params(("id" = String, Path)), extensions(("x-access" = json!("admin"))),
     responses((status = 204), (status = 403), (status = 404)))]
 pub async fn revoke(Admin(caller): Admin, Id(id): Id) -> Result<StatusCode, Problem> {
-    let answer = store_of_tokens(&caller).ask(Command::Move(Move::new(id, "revoke".parse()?))).await?.answer;
+    let answer = store_of_tokens(&caller)?.ask(Command::Move(Move::new(id, "revoke".parse()?))).await?.answer;
     caller.app.tokens.forget();
     match answer {
         Answer::Done(_) | Answer::Same(_) => Ok(StatusCode::NO_CONTENT),

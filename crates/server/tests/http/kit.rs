@@ -2,11 +2,13 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tenure::Tenure;
@@ -74,6 +76,13 @@ impl Service {
         Call { request, body: String::new() }
     }
 
+    /// Waits until the log can be read so far: an entry has its place a moment after its commit.
+    pub async fn placed(&self, position: u64) {
+        let patience = Duration::from_secs(60);
+        let page = self.tenure.log_or_wait(position - 1, 1, patience).await.unwrap();
+        assert!(!page.is_empty(), "entry {position} has no place");
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send(self.call(Method::GET, path)).await
     }
@@ -104,6 +113,63 @@ impl Service {
     }
 }
 
+/// An answer that goes on: the events that it has sent so far.
+pub struct Events {
+    connection: Pin<Box<dyn Future<Output = ()> + Send>>,
+    body: Incoming,
+    text: String,
+}
+
+impl Service {
+    /// Opens a stream of events.
+    pub async fn open(&self, call: Call) -> Result<Events, StatusCode> {
+        let stream = TcpStream::connect(self.address).await.expect("the service listens");
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        let mut connection: Pin<Box<dyn Future<Output = ()> + Send>> =
+            Box::pin(async { drop(connection.await) });
+        let request = call.request.body(Body::from(call.body)).unwrap();
+        let response = tokio::select! {
+            response = sender.send_request(request) => response.unwrap(),
+            () = &mut connection => panic!("the connection ended before there was an answer"),
+        };
+        match response.status() {
+            StatusCode::OK => Ok(Events { connection, body: response.into_body(), text: String::new() }),
+            no => Err(no),
+        }
+    }
+}
+
+impl Events {
+    /// The next event: its lines up to an empty one. None: the stream has ended as it should.
+    pub async fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let (event, rest) = (event.to_string(), rest.to_string());
+                self.text = rest;
+                return Some(event);
+            }
+            let frame = tokio::select! {
+                frame = self.body.frame() => frame,
+                () = &mut self.connection => self.body.frame().await,
+            };
+            let bytes = frame?.unwrap().into_data().unwrap();
+            self.text.push_str(std::str::from_utf8(&bytes).unwrap());
+        }
+    }
+
+    /// The next entry and its position; what is no event is passed over.
+    pub async fn entry(&mut self) -> Option<(u64, Value)> {
+        loop {
+            let event = self.next().await?;
+            let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
+            if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
+                return Some((id.parse().unwrap(), serde_json::from_str(data).unwrap()));
+            }
+        }
+    }
+}
+
 impl Call {
     pub fn header(mut self, name: &str, value: &str) -> Call {
         self.request = self.request.header(name, value);
@@ -118,6 +184,22 @@ impl Call {
         self.body = body.to_string();
         self.header("content-type", "application/json")
     }
+}
+
+/// A call as who shows this token.
+pub async fn as_who(service: &Service, token: &str, method: Method, path: &str, body: Value) -> Answer {
+    let call = service.call(method, path).token(token);
+    service.send(if body.is_null() { call } else { call.json(&body) }).await
+}
+
+/// Makes a token: its id, and itself.
+pub async fn token(service: &Service, admin: Option<&str>, body: Value) -> (String, String) {
+    let mut call = service.call(Method::POST, "/v1/tokens").json(&body);
+    if let Some(admin) = admin {
+        call = call.token(admin);
+    }
+    let made = service.send(call).await.yes(201);
+    (made["id"].as_str().unwrap().to_string(), made["token"].as_str().unwrap().to_string())
 }
 
 /// Runs a test on each database, behind a service of its own.
@@ -136,6 +218,10 @@ pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Service) -> F) {
 pub async fn served<F: Future<Output = ()>>(url: &str, open: Open, test: impl Fn(Service) -> F) {
     let tenure = Tenure::open(url).await.unwrap();
     let app = App::new(tenure.clone(), open).await.unwrap();
+    served_app(app, tenure, test).await;
+}
+
+pub async fn served_app<F: Future<Output = ()>>(app: App, tenure: Tenure, test: impl Fn(Service) -> F) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

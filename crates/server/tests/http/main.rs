@@ -4,6 +4,13 @@ mod kit;
 #[path = "../../../databases/tests/conformance/schema.rs"]
 mod schema;
 
+mod access;
+mod bulk;
 mod items;
+mod jobs;
+mod lifecycles;
+mod log;
+mod operators;
 mod tokens;
+mod watching;
 mod working;

@@ -3,21 +3,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Service, on_each};
-
-async fn as_who(service: &Service, token: &str, method: Method, path: &str, body: Value) -> Answer {
-    let call = service.call(method, path).token(token);
-    service.send(if body.is_null() { call } else { call.json(&body) }).await
-}
-
-async fn token(service: &Service, admin: Option<&str>, body: Value) -> (String, String) {
-    let mut call = service.call(Method::POST, "/v1/tokens").json(&body);
-    if let Some(admin) = admin {
-        call = call.token(admin);
-    }
-    let made = service.send(call).await.yes(201);
-    (made["id"].as_str().unwrap().to_string(), made["token"].as_str().unwrap().to_string())
-}
+use crate::kit::{as_who, on_each, token};
 
 // covers: K-07
 #[test]
@@ -86,6 +72,12 @@ fn a_token_is_for_its_stores_and_kinds_until_it_ends() {
         let past = json!({ "name": "past", "role": "api", "expires_at": "2020-01-01T00:00:00.000000Z" });
         let (_, past) = token(&service, Some(&admin), past).await;
         as_who(&service, &past, Method::GET, "/v1/items", Value::Null).await.no(401, "UNAUTHENTICATED");
+        // Who is limited makes nobody who is not.
+        let some = json!({ "name": "some", "role": "admin", "stores": ["a"] });
+        let (_, some) = token(&service, Some(&admin), some).await;
+        let all = json!({ "name": "all", "role": "admin" });
+        as_who(&service, &some, Method::POST, "/v1/tokens", all).await.no(403, "FORBIDDEN");
+        as_who(&service, &some, Method::GET, "/v1/tokens", Value::Null).await.no(403, "FORBIDDEN");
         let system = json!({ "name": "s", "role": "system" });
         as_who(&service, &admin, Method::POST, "/v1/tokens", system).await.no(400, "INVALID_REQUEST");
     });

@@ -1,0 +1,78 @@
+//! What holds for every route is written into the document here, once: problems, and tokens.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Content, OpenApi as Document, Ref, RefOr, Response, ResponseBuilder};
+
+/// What is said of every no (RFC 9457). Some have more fields, which their descriptions name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProblemDocument {
+    pub r#type: String,
+    pub title: String,
+    pub status: u16,
+    /// What was wrong, and what to do.
+    pub detail: String,
+    /// Stable, in upper case.
+    pub code: String,
+    /// The path that was asked for.
+    pub instance: String,
+}
+
+const SCHEME: &str = "token";
+/// Who may call a route: everybody, administrators, or (without a word) whoever has a token.
+const ACCESS: &str = "x-access";
+
+pub fn complete(document: &mut Document) {
+    let components = document.components.get_or_insert_default();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    components.add_security_scheme(SCHEME, bearer);
+    for (path, item) in &mut document.paths.paths {
+        let PathItem { get, put, post, delete, patch, .. } = item;
+        for operation in [get, put, post, delete, patch].into_iter().flatten() {
+            describe(path, operation);
+        }
+    }
+}
+
+fn describe(path: &str, operation: &mut Operation) {
+    let access = operation.extensions.as_ref().and_then(|extensions| extensions.get(ACCESS));
+    let is_open = access.is_some_and(|access| access == "open");
+    let responses = &mut operation.responses.responses;
+    for (status, response) in responses.iter_mut() {
+        let RefOr::T(response) = response else { continue };
+        if status.starts_with(['4', '5']) && response.content.is_empty() {
+            let words = std::mem::take(&mut response.description);
+            *response = problem(if words.is_empty() { words_of(status) } else { &words });
+        }
+    }
+    let mut add = |status: &str| {
+        responses.entry(status.to_string()).or_insert_with(|| RefOr::T(problem(words_of(status))));
+    };
+    add("default");
+    if path.contains('{') {
+        add("404");
+    }
+    if !is_open {
+        add("401");
+        operation.security = Some(vec![SecurityRequirement::new(SCHEME, [] as [&str; 0])]);
+    }
+}
+
+fn problem(description: &str) -> Response {
+    let content = Content::new(Some(Ref::from_schema_name("ProblemDocument")));
+    ResponseBuilder::new().description(description).content("application/problem+json", content).build()
+}
+
+fn words_of(status: &str) -> &'static str {
+    match status {
+        "401" => "no token, or one that is not good any more",
+        "403" => "the caller's role, store or kind does not allow it",
+        "404" => "there is none in this store that the caller may know of",
+        "409" => "the item's state, lease or history says no",
+        "422" => "it is not what its schema or its format asks for",
+        "503" => "the database can not be reached; ask again",
+        _ => "any other no",
+    }
+}
