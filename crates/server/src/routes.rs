@@ -79,6 +79,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(watching::workers))
         .routes(routes!(watching::stats))
         .routes(routes!(watching::receipt))
+        .routes(routes!(watching::explain))
         .routes(routes!(watching::metrics))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))

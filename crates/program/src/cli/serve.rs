@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use super::Db;
 
@@ -19,6 +20,9 @@ pub struct Serve {
     /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
     #[arg(long, value_name = "DIR")]
     pub lifecycles: Vec<String>,
+    /// A line for every request on standard error: `human` or `json`
+    #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
+    pub log: Option<String>,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,

@@ -10,7 +10,7 @@ use tenure_core::lifecycle::shipped;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
-use tenure_server::{App, Open, router, serve};
+use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -46,7 +46,11 @@ async fn run_on(
     let stop = stop()?;
     let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
-    let app = App::new(tenure.clone(), open).await?;
+    let mut app = App::new(tenure.clone(), open).await?;
+    if let Some(form) = &arguments.log {
+        let form = if form == "json" { Form::Json } else { Form::Human };
+        app = app.logging(AccessLog::new(form, io::stderr()));
+    }
     if open == Open::Never && !app.has_tokens().await? {
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }

@@ -139,6 +139,16 @@ pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], file).into_response())
 }
 
+/// Explain an item
+///
+/// Why it is where it is: for whom it waits, who holds it, how it ended; what happens by itself, and how somebody moves it.
+#[utoipa::path(get, path = "/v1/items/{id}/explain", tag = "items", params(("id" = String, Path)),
+    responses((status = 200, body = serde_json::Value), (status = 404)))]
+pub async fn explain(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
+    caller.item(id).await?;
+    Ok(Shown(caller.tenure.explain(id).await?).into_response())
+}
+
 /// Numbers for a monitor
 ///
 /// In the text format of Prometheus; docs/metrics.md lists them.

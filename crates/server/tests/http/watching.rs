@@ -240,3 +240,20 @@ async fn a_request_leaves_a_line_without_any_secret() {
         .await;
     }
 }
+
+#[test]
+fn an_item_is_explained() {
+    on_each(async |service| {
+        let body = serde_json::json!({ "kind": "job", "payload": {} });
+        let id = service.post("/v1/items", body).await.yes(201)["id"].as_str().unwrap().to_string();
+        let explained = service.get(&format!("/v1/items/{id}/explain")).await.yes(200);
+        assert_eq!(
+            (explained["id"].as_str(), explained["phase"].as_str()),
+            (Some(id.as_str()), Some("ready"))
+        );
+        assert!(explained["summary"].as_str().is_some_and(|text| text.len() > 20), "{explained}");
+        let moves = explained["moves"].as_array().unwrap();
+        assert!(moves.iter().any(|one| one["event"] == "cancel"), "{explained}");
+        service.get("/v1/items/01M7HWQRJ60000MEBB15B51XNF/explain").await.no(404, "NOT_FOUND");
+    });
+}
