@@ -4,13 +4,18 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod completions;
 mod export;
+mod item;
+mod job;
 mod lifecycle;
 mod log;
 mod migrate;
 mod part;
 mod replay;
+mod token;
 mod verify;
+mod work;
 
 use crate::cli::Command;
 use crate::outcome::{Error, Outcome};
@@ -22,6 +27,9 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Completions(arguments) => completions::run(&arguments, output),
+        Command::Item(command) => item::run(command, output),
+        Command::Job(command) => job::run(command, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
@@ -29,5 +37,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
+        Command::Token(command) => token::run(command, output),
+        Command::Work(arguments) => work::run(&arguments, output),
     }
 }

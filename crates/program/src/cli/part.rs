@@ -1,4 +1,4 @@
-//! The arguments of `tenure part`: what `bench` and `chaos` tell their processes.
+//! The arguments of `tenure part`: what `bench`, `chaos` and `work` tell their processes.
 
 use clap::{Args, Subcommand};
 
@@ -10,6 +10,14 @@ pub enum Part {
     Producer(PartProducer),
     Runner(PartRunner),
     Idle(PartIdle),
+    Exec(PartExec),
+}
+
+/// Becomes another program, which dies with the process that started this one.
+#[derive(Args, Debug)]
+pub struct PartExec {
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -1,7 +1,8 @@
-//! `tenure part …`: the processes that `bench` and `chaos` start and, some of them, kill. Not for people.
+//! `tenure part …`: the processes that other commands start and, some of them, kill. Not for people.
 //!
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
+mod exec;
 mod idle;
 mod loader;
 mod node;
@@ -24,6 +25,9 @@ use crate::time::pause;
 
 pub fn run(part: &Part) -> Result<Outcome, Error> {
     die_with_parent();
+    if let Part::Exec(arguments) = part {
+        return exec::run(arguments);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let (voice, orders) = (Voice::new()?, Orders::new());
@@ -34,6 +38,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Producer(arguments) => producer::run(arguments, voice, orders).await,
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
+            Part::Exec(_) => unreachable!("it became another program"),
         }
     })?;
     Ok(Outcome::Done)

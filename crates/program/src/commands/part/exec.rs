@@ -1,0 +1,15 @@
+//! A part that becomes the command of `tenure work`. That it dies with its parent was said before, and stays so.
+//!
+//! Only a process itself can say that it shall die with its parent: this is the moment between its start and its being another.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::cli::PartExec;
+use crate::outcome::{Error, Outcome};
+
+pub fn run(arguments: &PartExec) -> Result<Outcome, Error> {
+    let (program, rest) = arguments.command.split_first().expect("the command line demands one");
+    let why = Command::new(program).args(rest).exec();
+    Err(Error::Part(format!("can not run {program}: {why}")))
+}
