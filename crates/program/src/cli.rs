@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod item;
 mod part;
+mod serve;
 mod token;
 mod work;
 
@@ -29,10 +30,11 @@ pub use at::{At, Place, Reach};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use item::{
-    Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow, Job, JobList, JobRetry, JobSubmit, JobWait,
-    New, Which,
+    Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow, Job, JobList, JobRetry, JobSubmit,
+    JobWait, New, Which,
 };
 pub use part::{Part, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
+pub use serve::Serve;
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
 
@@ -63,6 +65,7 @@ Exit codes: 0 done, 1 refused, 2 could not, 64 wrong usage.";
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    Serve(Serve),
     Check(Check),
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]

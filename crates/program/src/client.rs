@@ -69,7 +69,8 @@ pub struct Reply {
 
 impl Reply {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_str(&self.text).map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
+        serde_json::from_str(&self.text)
+            .map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
     }
 }
 
@@ -178,7 +179,7 @@ async fn here(url: &str, loops: Loops) -> Result<Router, Error> {
         Loops::LeftToOthers => builder.without_loops(),
         Loops::Run => builder,
     };
-    let app = App::new(builder.open().await?, Open::Always).await.map_err(|why| Error::Strange(why.to_string()))?;
+    let app = App::new(builder.open().await?, Open::Always).await?;
     Ok(tenure_server::router(app))
 }
 
@@ -195,7 +196,8 @@ fn server_of(database: &Url) -> Result<Option<String>, Error> {
 
 /// Who listens on every address is reached on this machine by the nearest.
 fn reachable(url: &str) -> String {
-    let address = url.strip_prefix("http://").and_then(|address| address.parse::<std::net::SocketAddr>().ok());
+    let address =
+        url.strip_prefix("http://").and_then(|address| address.parse::<std::net::SocketAddr>().ok());
     match address {
         Some(address) if address.ip().is_unspecified() => match address.is_ipv4() {
             true => format!("http://127.0.0.1:{}", address.port()),

@@ -13,6 +13,7 @@ mod log;
 mod migrate;
 mod part;
 mod replay;
+mod serve;
 mod token;
 mod verify;
 mod work;
@@ -37,6 +38,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
+        Command::Serve(arguments) => serve::run(&arguments, output),
         Command::Token(command) => token::run(command, output),
         Command::Work(arguments) => work::run(&arguments, output),
     }

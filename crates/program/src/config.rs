@@ -48,7 +48,8 @@ impl Config {
 
     /// The command line with these defaults.
     pub fn beneath(&self, command: Command) -> Command {
-        let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_string()).collect();
+        let names: Vec<String> =
+            command.get_subcommands().map(|inner| inner.get_name().to_string()).collect();
         let command = command.mut_args(|argument| {
             let variable = argument.get_env().and_then(|name| name.to_str()).unwrap_or_default();
             match self.value(variable) {

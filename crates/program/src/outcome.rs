@@ -41,6 +41,7 @@ impl From<&Error> for Outcome {
     fn from(error: &Error) -> Outcome {
         match error {
             Error::NoLifecycle { .. } | Error::Faulty { .. } | Error::NoItem { .. } => Outcome::Refused,
+            Error::NoTokens { .. } | Error::Served { .. } => Outcome::Refused,
             Error::Export(Failed::NoSource { .. } | Failed::OtherHead { .. }) => Outcome::Refused,
             Error::Export(Failed::Database(_) | Failed::Output(_)) => Outcome::CouldNot,
             Error::Replay { stopped, .. } => match stopped {
@@ -53,7 +54,6 @@ impl From<&Error> for Outcome {
             Error::NoServer { .. }
             | Error::Unavailable { .. }
             | Error::Strange(_)
-            | Error::Open(_)
             | Error::StillOpen { .. }
             | Error::Unreadable { .. }
             | Error::TooLong { .. }
@@ -66,6 +66,9 @@ impl From<&Error> for Outcome {
             | Error::Unsound { .. }
             | Error::Database(_)
             | Error::Unwritable { .. }
+            | Error::Open(_)
+            | Error::Engine(_)
+            | Error::Listen { .. }
             | Error::Bench(_)
             | Error::Scratch(_)
             | Error::Part(_)
@@ -122,6 +125,16 @@ pub enum Error {
     Replay { file: String, stopped: Stopped },
     #[error("can not write {file}: {}", in_words(.why))]
     Unwritable { file: String, why: io::Error },
+    #[error(transparent)]
+    Open(#[from] tenure::OpenError),
+    #[error(transparent)]
+    Engine(#[from] tenure::Error),
+    #[error("can not listen at {address}: {}", in_words(.why))]
+    Listen { address: String, why: io::Error },
+    #[error("there is no token, and {address} can be reached from other machines")]
+    NoTokens { address: String, url: String },
+    #[error("{url} is served already, at {address} by process {pid}")]
+    Served { url: String, address: String, pid: u32 },
     #[error("can not measure: {0}")]
     Bench(String),
     #[error("no scratch database: {0}")]
@@ -142,8 +155,6 @@ pub enum Error {
     NotAServer { url: String, why: String },
     #[error("{0}")]
     Strange(String),
-    #[error(transparent)]
-    Open(#[from] tenure::OpenError),
     #[error("{what} is not JSON: {why}")]
     NotJson { what: String, why: String },
     #[error("item {item} is {state}{}", because(.reason))]
@@ -207,6 +218,16 @@ impl Error {
                 Stopped::Database { .. } => "run the same command again: it carries on where it stopped".into(),
             },
             Error::Unwritable { .. } => "choose another place, or ask for the right to write there".into(),
+            Error::Open(_) => "nothing was changed; mend what it says and try again".into(),
+            Error::Engine(_) => "try again; if it stays so, look whether the database runs and has room".into(),
+            Error::Listen { why, .. } if why.kind() == io::ErrorKind::AddrInUse => {
+                "somebody listens there already; name another place with --listen, as in --listen 127.0.0.1:7879".into()
+            }
+            Error::Listen { .. } => "name a place of this machine with --listen, as in --listen 127.0.0.1:7878".into(),
+            Error::NoTokens { url, .. } => {
+                format!("make one with `tenure token create NAME --role admin --db {url}`, or listen at 127.0.0.1")
+            }
+            Error::Served { .. } => "talk to that one, or stop it first; on PostgreSQL several servers share a database".into(),
             Error::Bench(_) => "give it a disk or a server that it may write to, then run it again".into(),
             Error::Scratch(_) => "name a folder, as in --db sqlite:/var/tmp, or a server that may make schemas".into(),
             Error::Part(_) => "run it again; if it stays so, look whether the machine has room for its processes".into(),
@@ -219,7 +240,6 @@ impl Error {
             }
             Error::NotAServer { .. } => "for example --url http://127.0.0.1:7878".into(),
             Error::Strange(_) => "try again; if it stays so, `tenure verify` tells whether the database is sound".into(),
-            Error::Open(_) => "nothing was changed; mend what it says and try again".into(),
             Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
             Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
             Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),
@@ -260,6 +280,8 @@ fn in_words(why: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file".into(),
         io::ErrorKind::PermissionDenied => "it is not yours to read".into(),
         io::ErrorKind::IsADirectory => "it is a folder".into(),
+        io::ErrorKind::AddrInUse => "the address is in use".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".into(),
         _ => why.to_string(),
     }
 }

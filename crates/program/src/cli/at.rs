@@ -36,7 +36,13 @@ pub enum Place {
 #[derive(Args, Debug)]
 struct Flags {
     /// The database, as in sqlite:tenure.db; if a server runs on that file, it is asked
-    #[arg(long, value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TENURE_DB",
+        default_value = "sqlite:tenure.db",
+        hide_env_values = true
+    )]
     db: String,
     /// The server, as in http://127.0.0.1:7878
     #[arg(long, value_name = "URL", env = "TENURE_URL")]

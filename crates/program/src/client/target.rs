@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn what_is_odd_is_spelt_out() {
-        let target = Target::new(["v1", "items", "../x ?y"]).with("key", Some("a&b=c")).with("state", None::<&str>);
+        let target =
+            Target::new(["v1", "items", "../x ?y"]).with("key", Some("a&b=c")).with("state", None::<&str>);
         assert_eq!(target.to_string(), "/v1/items/..%2Fx%20%3Fy?key=a%26b%3Dc");
     }
 }

@@ -43,7 +43,8 @@ fn tokens() -> Target {
 fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error> {
     let TokenCreate { name, role, stores, kinds, expires, reach, form } = arguments;
     let expires_at = expires.map(|span| outside::now().after(span).to_string());
-    let body = json!({ "name": name, "role": role, "stores": stores, "kinds": kinds, "expires_at": expires_at });
+    let body =
+        json!({ "name": name, "role": role, "stores": stores, "kinds": kinds, "expires_at": expires_at });
     let reply = block_on(async {
         let client = Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?;
         client.post(tokens(), &body).await
@@ -71,9 +72,13 @@ fn list(arguments: &TokenList, output: &mut Output) -> Result<Outcome, Error> {
     }
     let page: Page = reply.read()?;
     match page.items.is_empty() {
-        true => output.line("none; a server on this machine alone is open to everybody here until there is one")?,
+        true => output
+            .line("none; a server on this machine alone is open to everybody here until there is one")?,
         false => {
-            output.table(["id", "name", "role", "stores", "kinds", "expires"], page.items.into_iter().map(row))?;
+            output.table(
+                ["id", "name", "role", "stores", "kinds", "expires"],
+                page.items.into_iter().map(row),
+            )?;
         }
     }
     Ok(Outcome::Done)

@@ -18,7 +18,13 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-pub fn run(target: &Target, which: &Which, at: &At, json: bool, output: &mut Output) -> Result<Outcome, Error> {
+pub fn run(
+    target: &Target,
+    which: &Which,
+    at: &At,
+    json: bool,
+    output: &mut Output,
+) -> Result<Outcome, Error> {
     let page = block_on(async {
         let client = Client::at(at, Access::Existing).await?;
         fetch(&client, target, which).await

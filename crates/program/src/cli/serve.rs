@@ -1,0 +1,32 @@
+//! The arguments of `tenure serve`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Db;
+
+/// Serve a database over HTTP, and run everything that has to happen by itself
+///
+/// On this machine's own address it is open to everybody here as long as there is no token; on any other it asks for one.
+#[derive(Args, Debug)]
+pub struct Serve {
+    #[command(flatten)]
+    pub db: Db,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", env = "TENURE_LISTEN", default_value = "127.0.0.1:7878")]
+    pub listen: String,
+    /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
+    #[arg(long, value_name = "DIR", env = "TENURE_LIFECYCLES")]
+    pub lifecycles: Vec<String>,
+    /// How many seconds requests have to be answered when it is told to stop
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    pub grace: Duration,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 0..=3_600) => Ok(Duration::from_secs(seconds)),
+        _ => Err("a number of seconds, at most 3600".to_string()),
+    }
+}
