@@ -55,6 +55,7 @@ impl From<&Error> for Outcome {
             | Error::Unavailable { .. }
             | Error::Strange(_)
             | Error::StillOpen { .. }
+            | Error::Command { .. }
             | Error::Unreadable { .. }
             | Error::TooLong { .. }
             | Error::NotText { .. }
@@ -155,6 +156,8 @@ pub enum Error {
     NotAServer { url: String, why: String },
     #[error("{0}")]
     Strange(String),
+    #[error("can not run {program}: {why}")]
+    Command { program: String, why: String },
     #[error("{what} is not JSON: {why}")]
     NotJson { what: String, why: String },
     #[error("item {item} is {state}{}", because(.reason))]
@@ -240,6 +243,7 @@ impl Error {
             }
             Error::NotAServer { .. } => "for example --url http://127.0.0.1:7878".into(),
             Error::Strange(_) => "try again; if it stays so, `tenure verify` tells whether the database is sound".into(),
+            Error::Command { .. } => "look for a slip in its name; a program of this folder is named ./NAME".into(),
             Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
             Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
             Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),

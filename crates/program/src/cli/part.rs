@@ -16,6 +16,8 @@ pub enum Part {
 /// Becomes another program, which dies with the process that started this one.
 #[derive(Args, Debug)]
 pub struct PartExec {
+    #[arg(long)]
+    pub parent: u32,
     #[arg(last = true, required = true)]
     pub command: Vec<String>,
 }
