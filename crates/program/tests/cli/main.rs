@@ -4,7 +4,10 @@
 
 mod bench;
 mod chaos;
+mod items;
+mod kit;
 mod run;
+mod work;
 
 use serde_json::Value;
 use tenure_core::lifecycle::shipped::SHIPPED;
