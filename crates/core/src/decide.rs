@@ -22,6 +22,7 @@ mod guards;
 mod limits;
 pub mod link;
 pub mod note;
+pub mod outlook;
 pub mod plain;
 pub mod progress;
 pub mod prune;

@@ -127,6 +127,10 @@ async fn attempt<D: Database>(
     let Decided { mut plan, replies, .. } = decided;
     let replies = replies.into_iter().map(|reply| reply.expect("every request was decided")).collect();
     if !plan.changed {
+        if tx.has_set_aside() {
+            // Nobody asked for it: what is not kept is met and set aside again.
+            let _ = tx.commit().await;
+        }
         return Ok(replies);
     }
     match plan.pressed.take() {

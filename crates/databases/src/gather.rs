@@ -158,11 +158,25 @@ impl Gather {
 
     /// As [`Gather::ask`]; a full queue is answered with [`Error::Unavailable`] at once.
     pub async fn try_ask(&self, request: Request) -> Result<Reply, Error> {
-        let requests = vec![request];
-        let share = self.share(&requests);
-        match self.room.clone().try_acquire_many_owned(share) {
-            Ok(room) => only(self.send(Call::new(requests, room)).await),
-            Err(_) => Err(Error::Unavailable("too many requests wait already".to_string())),
+        only(self.try_call(vec![request]).await)
+    }
+
+    /// As [`Gather::ask_all`]; what a full queue has no room for is answered with [`Error::Unavailable`] at once.
+    pub async fn try_ask_all(&self, requests: Vec<Request>) -> Vec<Result<Reply, Error>> {
+        let mut replies = Vec::with_capacity(requests.len());
+        for part in split(requests, &self.options) {
+            replies.extend(self.try_call(part).await);
+        }
+        replies
+    }
+
+    async fn try_call(&self, requests: Vec<Request>) -> Replies {
+        match self.room.clone().try_acquire_many_owned(self.share(&requests)) {
+            Ok(room) => self.send(Call::new(requests, room)).await,
+            Err(_) => {
+                let full = || Err(Error::Unavailable("too many requests wait already".to_string()));
+                requests.iter().map(|_| full()).collect()
+            }
         }
     }
 

@@ -6,18 +6,20 @@
 //! once, each with its own answer.
 //!
 //! The log leaves a database as a file ([`export`]), becomes a database again ([`replay`]), and is held against itself in
-//! either form ([`verify`]).
+//! either form ([`verify`]). What should hold in a database at any time is asked by the [`doctor`].
 //!
-//! Who follows the log keeps how far they have come with [`follow`].
+//! Who follows the log keeps how far they have come with [`follow`]; who asks about one item looks around it with [`look`].
 //!
 //! Three databases implement it: [`memory`] (tests, simulation), [`sqlite`] (one file) and [`postgres`]. They pass one
 //! conformance suite.
 
 pub mod batch;
+pub mod doctor;
 pub mod export;
 pub mod follow;
 pub mod gather;
 mod id_map;
+pub mod look;
 pub mod memory;
 pub mod outside;
 pub mod postgres;
@@ -348,6 +350,11 @@ pub trait Tx: Send {
 
     /// Takes rows out of the inbox; one with a reason stays and is kept with it.
     fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Whether rows that can not be read were taken out of the way: that is worth a commit, also where nothing else is.
+    fn has_set_aside(&self) -> bool {
+        false
+    }
 
     /// What the coming append will write, made beside. Whoever has no use for it lets it go.
     fn pressed(&mut self, _pressed: Pressed) {}

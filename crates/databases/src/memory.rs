@@ -4,6 +4,7 @@
 //! which makes it the reference for what the others must load.
 
 mod follow;
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};

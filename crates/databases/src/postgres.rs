@@ -15,13 +15,15 @@
 //! | `tx` | how a transaction begins and ends |
 //! | `load`, `controls`, `claim`, `write`, `remove`, `lanes`, `inbox` | what happens in between |
 //! | `hints`, `laneless` | what this process remembers, and could forget |
-//! | `read`, `log`, `follow` | reading outside a transaction; the log's order; how far its readers are |
+//! | `read`, `look`, `log`, `follow` | reading outside a transaction; around one item; the log's order; how far its readers are |
 //! | `wire` | telling other processes that there may be work |
+//! | `doctor` | what the doctor asks of the server and its settings |
 
 mod backup;
 mod catalog;
 mod claim;
 mod controls;
+mod doctor;
 mod fault;
 mod follow;
 mod hints;
@@ -30,6 +32,7 @@ mod laneless;
 mod lanes;
 mod load;
 mod log;
+mod look;
 pub mod migrate;
 mod moment;
 mod pool;
@@ -89,6 +92,8 @@ pub enum OpenError {
     Address(String),
     /// The schema has something that this program does not know.
     Newer(String),
+    /// The schema lacks something that this program needs, and was not to be changed.
+    Older(String),
     Database(Error),
 }
 
@@ -100,6 +105,12 @@ impl std::fmt::Display for OpenError {
                 write!(
                     f,
                     "the schema was made by a newer Tenure ({what} is not known here); upgrade this one"
+                )
+            }
+            OpenError::Older(what) => {
+                write!(
+                    f,
+                    "the schema was made by an older Tenure ({what} is missing); run `tenure migrate` first"
                 )
             }
             OpenError::Database(error) => error.fmt(f),
@@ -143,7 +154,26 @@ impl Postgres {
             }
         }
         catalog.refresh().await?;
-        Ok(Postgres {
+        Ok(Postgres::with(address, pool, catalog, options.clock))
+    }
+
+    /// Opens a database for looking only: nothing is brought up to date, and the server refuses to write.
+    pub async fn look(url: &str) -> Result<Postgres, OpenError> {
+        let address = Address::parse(url)?.looking();
+        let pool = Pool::new(&address, 1);
+        if let Some(missing) = migrate::missing(&*pool.lend().await?, &address).await?.first() {
+            return Err(OpenError::Older(format!("migration {}", missing.name)));
+        }
+        let catalog = Catalog::new(Pool::new(&address, 1));
+        match catalog.refresh().await {
+            // A lifecycle that can not be read is for the doctor to tell.
+            Ok(_) | Err(Error::Statement(_)) => Ok(Postgres::with(address, pool, catalog, None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn with(address: Address, pool: Pool, catalog: Catalog, clock: Option<Clock>) -> Postgres {
+        Postgres {
             pool,
             catalog,
             hints: Hints::default(),
@@ -151,9 +181,9 @@ impl Postgres {
             governed: Governed::default(),
             spare: Spare::default(),
             wire: Wire::new(&address),
-            clock: options.clock,
+            clock,
             schema: address.schema.into(),
-        })
+        }
     }
 }
 

@@ -11,12 +11,14 @@
 //! | `tx` | a transaction: begin, commit, roll back, a commit that was not heard of |
 //! | `load`, `claim`, `write`, `remove`, `log` | its steps |
 //! | `catalog`, `rows`, `held` | the numbers of lifecycles and queues; items from rows; items that were leased just now |
-//! | `read` | everything outside transactions |
+//! | `read`, `look` | everything outside transactions |
 //! | `inbox`, `backup`, `side` | rows from others' transactions, copies, where the server is |
 //! | `watch` | whether somebody wrote |
+//! | `doctor` | what the doctor asks of the file, its settings and its disk |
 
 mod backup;
 mod catalog;
+mod doctor;
 mod fault;
 mod follow;
 mod held;
@@ -27,6 +29,7 @@ mod inbox;
 mod lanes;
 mod load;
 mod log;
+mod look;
 pub mod migrate;
 pub mod mounts;
 mod open;
@@ -145,6 +148,20 @@ impl Sqlite {
         ship(&mut writer)?;
         let readers = Readers::new(shared.clone());
         Ok(Sqlite { shared, writer: Arc::new(Mutex::new(writer)), readers })
+    }
+
+    /// Opens a database for looking only: nothing is made, brought up to date or set, and every write is refused.
+    pub fn look(path: &Path) -> Result<Sqlite, OpenError> {
+        let connection = open::looker(path)?;
+        let options = Options::default();
+        let shared = Arc::new(Shared {
+            path: path.into(),
+            clock: Arc::new(now),
+            options,
+            lifecycles: RwLock::default(),
+        });
+        let writer = Writer::new(connection, shared.clone());
+        Ok(Sqlite { readers: Readers::new(shared.clone()), shared, writer: Arc::new(Mutex::new(writer)) })
     }
 
     pub fn durability(&self) -> Durability {

@@ -16,6 +16,7 @@ use std::io::{self, BufRead};
 
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
+use tenure_core::item::Item;
 
 use crate::export::line::{self, Line};
 use crate::export::{page, sequence};
@@ -154,4 +155,9 @@ pub async fn database<D: Database>(
     pass.compare(said);
     rows::compare(database, &mut pass, said.position, progress).await?;
     Ok(pass.finish(head))
+}
+
+/// Holds one item against its own entries. What was removed meanwhile has no faults.
+pub async fn item<D: Database>(database: &D, item: &Item) -> Result<Vec<String>, Error> {
+    Ok(rows::item(database, item, |_, _| None).await?.unwrap_or_default())
 }

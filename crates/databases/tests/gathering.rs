@@ -309,11 +309,17 @@ fn a_full_queue_makes_callers_wait_or_is_told_at_once() {
         let mut asked = ask_each(&gather, creates(5)).await;
         let refused = gather.try_ask(create("other")).await;
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+        let refused = gather.try_ask_all(vec![create("other"), create("another")]).await;
+        assert!(
+            matches!(refused[..], [Err(Error::Unavailable(_)), Err(Error::Unavailable(_))]),
+            "{refused:?}"
+        );
         hold.release();
         asked.push(first);
         assert!(replies(asked).await.iter().all(is_fresh));
         assert!(is_fresh(&gather.try_ask(create("other")).await));
-        assert_eq!(count(&database).await, 7);
+        assert!(gather.try_ask_all(vec![create("another")]).await.iter().all(is_fresh));
+        assert_eq!(count(&database).await, 8);
     });
 }
 

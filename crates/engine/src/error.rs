@@ -53,6 +53,7 @@ impl Error {
     pub fn code(&self) -> Option<Code> {
         match self {
             Error::Refused(answer) => answer.code(),
+            Error::NotFound(_) => Some(Code::NotFound),
             _ => None,
         }
     }

@@ -23,6 +23,7 @@ use tenure_databases::url::Url;
 use tenure_databases::{Database, Error, Found, Head, Overdue, Query, Whole};
 
 use crate::error::OpenError;
+use crate::explain::Facts;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
@@ -104,6 +105,10 @@ impl Kept {
 
     pub async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
         on!(self, database => database.control(key).await)
+    }
+
+    pub async fn facts(&self, store: &Store, id: ItemId) -> Result<Option<Facts>, Error> {
+        on!(self, database => Facts::read(&**database, store, id).await)
     }
 
     pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {

@@ -26,6 +26,7 @@
 //! |---|---|
 //! | [`Tenure`] | open, create, read, wait, cancel; retry and redrive; who holds what; pause, drain and limit kinds |
 //! | [`Standing`] | what holds a kind back |
+//! | [`Explanation`] | why an item is where it is, and how it moves on |
 //! | [`WorkerBuilder`], [`Worker`] | handlers, heartbeats, draining |
 //! | [`Job`], [`Done`], [`Failure`] | what a handler gets and gives |
 //! | [`Schedule`] | work that is created at its times |
@@ -37,6 +38,7 @@ mod background;
 mod bell;
 mod controls;
 mod error;
+mod explain;
 mod kept;
 mod lease;
 mod loops;
@@ -50,6 +52,10 @@ mod worker;
 pub use attempts::{Attempt, Holder, Holding};
 pub use controls::Standing;
 pub use error::{Error, OpenError};
+pub use explain::{
+    AHEAD_MAX, Because, Ended, Explanation, Facts, Failed, Held, Known, Move, Next, Reason, Related, Tries,
+    explain,
+};
 pub use loops::Counters;
 pub use outbox::{Hooked, Message, NotASecret, Secret, Subscriber, Subscription, Webhook};
 pub use redrive::{BULK_MAX, Bulk, Mode, Outcome};

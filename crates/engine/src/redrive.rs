@@ -123,9 +123,8 @@ impl Tenure {
 
     async fn again(&self, item: &Item) -> Result<Create, Error> {
         let payload = self.whole(item.id).await?.payload.ok_or_else(|| erased(item))?;
-        let name: Key = format!("retry/{}", item.id).parse()?;
         Ok(Create {
-            name: Some(name),
+            name: Some(retry_name(item.id)),
             key: item.key.clone(),
             priority: Some(item.priority),
             attempts: item.attempts,
@@ -147,6 +146,11 @@ impl Tenure {
         };
         planned.into_iter().map(outcome).collect()
     }
+}
+
+/// The name of the item that is made to try this one again: there is one, however often it is asked for.
+pub(crate) fn retry_name(id: ItemId) -> Key {
+    format!("retry/{id}").parse().expect("an id makes a valid key")
 }
 
 fn replied(reply: Result<Reply, tenure_databases::Error>) -> Outcome {

@@ -39,6 +39,15 @@ pub struct Tenure {
     pub(crate) api: Actor,
     /// The same, where it is an operator who is asked for.
     pub(crate) operator: Actor,
+    /// What to do while the queue of writes is full.
+    pub(crate) when_full: WhenFull,
+}
+
+/// A program waits for room. A server's caller is told to come back: it may give up sooner than room comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WhenFull {
+    Wait,
+    Refuse,
 }
 
 #[derive(Debug)]
@@ -111,7 +120,7 @@ impl Builder {
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
         let inner = Arc::new(Inner { background, kept, gather, bells, counters, incarnation });
         let operator = Actor { role: Role::Admin, ..api.clone() };
-        let tenure = Tenure { inner, store, api, operator };
+        let tenure = Tenure { inner, store, api, operator, when_full: WhenFull::Wait };
         let background = &tenure.inner.background;
         background.spawn(loops::wire::run(tenure.parts()));
         if self.loops {
@@ -204,9 +213,11 @@ impl Tenure {
         }
     }
 
-    /// The same engine for somebody else, in another store: a server has a handle like that for each of its callers.
+    /// The same engine for somebody else, in another store: a server has a handle like that for each of its callers. While the queue
+    /// of writes is full it answers at once that it is.
     pub fn acting(&self, store: Store, actor: Actor) -> Tenure {
-        Tenure { inner: self.inner.clone(), store, operator: actor.clone(), api: actor }
+        let (inner, operator) = (self.inner.clone(), actor.clone());
+        Tenure { inner, store, operator, api: actor, when_full: WhenFull::Refuse }
     }
 
     pub(crate) fn parts(&self) -> loops::Parts {
@@ -351,7 +362,11 @@ impl Tenure {
     /// Asks for anything, as who this handle is for. A no is an answer like any other.
     pub async fn ask(&self, command: Command) -> Result<Reply, Error> {
         let request = self.request(command);
-        let reply = self.inner.gather.ask(request.clone()).await?;
+        let gather = &self.inner.gather;
+        let reply = match self.when_full {
+            WhenFull::Wait => gather.ask(request.clone()).await?,
+            WhenFull::Refuse => gather.try_ask(request.clone()).await?,
+        };
         self.inner.bells.heard(&request, &reply);
         Ok(reply)
     }
@@ -374,7 +389,11 @@ impl Tenure {
         &self,
         requests: Vec<Request>,
     ) -> Vec<Result<Reply, tenure_databases::Error>> {
-        let replies = self.inner.gather.ask_all(requests.clone()).await;
+        let gather = &self.inner.gather;
+        let replies = match self.when_full {
+            WhenFull::Wait => gather.ask_all(requests.clone()).await,
+            WhenFull::Refuse => gather.try_ask_all(requests.clone()).await,
+        };
         for (request, reply) in requests.iter().zip(&replies) {
             if let Ok(reply) = reply {
                 self.inner.bells.heard(request, reply);

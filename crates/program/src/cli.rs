@@ -33,7 +33,9 @@ pub use item::{
     Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow, Job, JobList, JobRetry, JobSubmit,
     JobWait, New, Which,
 };
-pub use part::{Part, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
+pub use part::{
+    Part, PartClerk, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
+};
 pub use serve::Serve;
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
@@ -52,20 +54,21 @@ pub use work::Work;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The configuration; left out it is tenure.toml in the current folder, if there is one
-    #[arg(long, global = true, value_name = "FILE", env = "TENURE_CONFIG")]
+    /// The configuration, instead of the current folder's tenure.toml
+    #[arg(long, global = true, value_name = "FILE", env = "TENURE_CONFIG", hide_env = true)]
     config: Option<String>,
 }
 
 const AFTER_HELP: &str = "\
-Begin with `tenure lifecycle list`, take one as a template with
-`tenure lifecycle show job`, and prove your own with `tenure check FILE`.
+Begin with `tenure demo`, then `tenure serve`. What may happen to work is in
+`tenure lifecycle list`; prove a table of your own with `tenure check FILE`.
 
 Exit codes: 0 done, 1 refused, 2 could not, 64 wrong usage.";
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Serve(Serve),
+    Demo(Demo),
     Check(Check),
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]
@@ -80,9 +83,11 @@ pub enum Command {
     /// Make, list and revoke tokens: who may ask a server for what
     #[command(subcommand, arg_required_else_help = true)]
     Token(Token),
+    Explain(Explain),
     Log(Log),
     Export(Export),
     Verify(Verify),
+    Doctor(Doctor),
     Replay(Replay),
     Backup(Backup),
     Migrate(Migrate),
@@ -92,6 +97,30 @@ pub enum Command {
     /// A process of another command; not for people
     #[command(subcommand, hide = true)]
     Part(Part),
+}
+
+/// See it work: letters, clerks that are killed and stopped, and a log that tells all of it
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Leave the scratch database where it is
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Say why an item is where it is, and how it moves on
+///
+/// What it waits for and for whom, who holds it, how it ended; what happens by itself, and what somebody can type.
+#[derive(Args, Debug)]
+pub struct Explain {
+    #[arg(value_name = "ID", value_parser = item)]
+    pub item: ItemId,
+    #[command(flatten)]
+    pub db: Db,
+    /// The store that the item is in
+    #[arg(long, default_value = "default", value_parser = store)]
+    pub store: Store,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 /// Show what happened, oldest first
@@ -111,6 +140,9 @@ pub struct Log {
     /// At most so many entries
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub limit: usize,
+    /// All there are, and then each as it comes
+    #[arg(long, conflicts_with_all = ["item", "limit"])]
+    pub follow: bool,
     #[command(flatten)]
     pub form: Form,
 }
@@ -139,6 +171,18 @@ pub struct Verify {
     /// A head that was kept: the log must have had it, at its end or before
     #[arg(long, value_name = "HASH", value_parser = hash)]
     pub head: Option<Hash>,
+    #[command(flatten)]
+    pub db: Db,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Ask a live database whether everything holds that should, and what endangers it
+///
+/// It reads bounded slices, locks nothing and writes nothing, so it can be asked at any time. `verify` reads everything.
+/// Ends with 0 where all is well, with 1 where something is wrong, with 2 where it could not look.
+#[derive(Args, Debug)]
+pub struct Doctor {
     #[command(flatten)]
     pub db: Db,
     #[command(flatten)]

@@ -5,6 +5,9 @@ mod bench;
 mod chaos;
 mod check;
 mod completions;
+mod demo;
+mod doctor;
+mod explain;
 mod export;
 mod item;
 mod job;
@@ -31,7 +34,10 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
+        Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tenure_core::lifecycle::shipped;
 use tenure_databases::Database;
+use tenure_databases::look::Look;
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::now;
 use tenure_databases::postgres::{self, Postgres};
@@ -22,7 +23,7 @@ const SCHEMES: [&str; 4] = ["memory:", "sqlite:", "postgres:", "postgresql:"];
 pub trait Work {
     type Done;
 
-    fn run<D: Database>(self, database: &D) -> impl Future<Output = Result<Self::Done, Error>>;
+    fn run<D: Database + Look>(self, database: &D) -> impl Future<Output = Result<Self::Done, Error>>;
 }
 
 /// Whether a database that is not there is made.

@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use serde::Deserialize;
+use tenure_core::code::Code;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
 use tenure_core::word::Store;
@@ -118,7 +119,7 @@ pub enum Error {
     Unsound { file: String, fault: String },
     #[error(transparent)]
     Database(#[from] tenure_databases::Error),
-    #[error("there is no item {item} in store `{store}`")]
+    #[error("{}: there is no item {item} in store `{store}`", Code::NotFound)]
     NoItem { item: ItemId, store: Store },
     #[error(transparent)]
     Export(#[from] Failed),

@@ -16,6 +16,7 @@ use crate::outcome::Error;
 
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 pub const STRONG: Style = Style::new().bold();
 pub const FAINT: Style = Style::new().dimmed();
 
@@ -32,6 +33,11 @@ impl Output {
     pub fn standard() -> Output {
         let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
         Output { out: AutoStream::auto(io::stdout().lock()), is_closed: false, columns }
+    }
+
+    /// Whether the reader has gone away, as far as was noticed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Writes text as it is.

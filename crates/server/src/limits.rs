@@ -13,8 +13,8 @@ pub const WAIT_MAX: Duration = Duration::from_secs(30);
 /// A page of a list, where its length is not asked for, and at most.
 pub const PAGE: usize = 100;
 pub const PAGE_MAX: usize = 1_000;
-/// Requests that are worked on at once. More are told to come back.
-pub const REQUESTS_MAX: usize = 2_048;
+/// Requests that are under way at once, those that wait for work among them. More are told to come back.
+pub const REQUESTS_MAX: usize = 16_384;
 /// How long a server believes what it has read about a token: a token that is revoked on another server is refused here no later.
 pub const TOKEN_MEMORY: Duration = Duration::from_secs(1);
 /// Tokens that are remembered.
@@ -22,7 +22,7 @@ pub const TOKENS_MAX: usize = 10_000;
 /// Stores and kinds that a token names.
 pub const SCOPE_MAX: usize = 100;
 /// Connections at once. More wait before they are accepted.
-pub const CONNECTIONS_MAX: usize = 4_096;
+pub const CONNECTIONS_MAX: usize = 16_384;
 /// So long may the head of a request take, and so long its body: whoever is slower keeps a connection from others.
 pub const HEAD_WAIT: Duration = Duration::from_secs(10);
 pub const BODY_WAIT: Duration = Duration::from_secs(60);

@@ -38,7 +38,7 @@ pub enum What {
 }
 
 /// Who may: those who answer for what runs. Clients that create work and workers that do it may not.
-const OPERATORS: Roles = Roles::NONE.with(Role::Admin).with(Role::Human);
+pub const OPERATORS: Roles = Roles::NONE.with(Role::Admin).with(Role::Human);
 
 impl Order {
     pub fn queue(&self, request: &Request) -> QueueKey {

@@ -150,7 +150,7 @@ fn is_kept(draft: &Draft, item: &Item, record: &NewRecord) -> bool {
 }
 
 /// Why a guard does not hold, and what would make it hold.
-fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
+pub fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
     match guard {
         Guard::Reason => "a reason is needed".into(),
         Guard::Owner => match &item.lease {

@@ -12,7 +12,7 @@ use super::tables::Tables;
 /// A lifecycle file that is part of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Shipped {
-    /// Which of the five systems it belongs to; `engine` for what the engine makes of its own work.
+    /// Which of the five systems it belongs to; `engine` and `server` for their own work.
     pub system: &'static str,
     pub file: &'static str,
     pub source: &'static str,

@@ -138,6 +138,10 @@ impl<T: Tx> Tx for ShieldTx<T> {
         self.0.judged(rows)
     }
 
+    fn has_set_aside(&self) -> bool {
+        self.0.has_set_aside()
+    }
+
     fn pressed(&mut self, pressed: Pressed) {
         self.0.pressed(pressed);
     }

@@ -205,6 +205,7 @@ impl PostgresTx<'_> {
             Ask::count(SAY_WHY, [ids(items), owned_texts(why), now]),
         ])
         .await?;
+        self.has_set_aside = true;
         if from.behind != Behind::Nothing {
             self.renew_all_lanes(from.queue).await?;
         }

@@ -99,7 +99,7 @@ async fn offer_inbox(connection: &Connection) {
     let _ = connection.script(view).await;
 }
 
-async fn missing(connection: &Connection, address: &Address) -> Result<Vec<Migration>, OpenError> {
+pub(super) async fn missing(connection: &Connection, address: &Address) -> Result<Vec<Migration>, OpenError> {
     // Not `to_regclass`: it remembers that there was none, and would not see what another process made while we waited.
     const THERE: &str = "select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
                          where n.nspname::text = $1 and c.relname = 'migrations')";

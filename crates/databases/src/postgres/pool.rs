@@ -15,7 +15,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error as Cause, NoTls, Row, Statement};
 
 use super::fault;
-use super::url::Address;
+use super::url::{Address, LOOK_MS_MAX};
 use super::value::Param;
 use crate::Error;
 
@@ -161,6 +161,15 @@ impl Connection {
                 Ok(Answer { rows: Vec::new(), count })
             }
         }
+    }
+
+    /// One question whose text is made for it, in a transaction of its own that can not write. Nothing of it is prepared.
+    pub async fn look(&self, text: &str) -> Result<Vec<Row>, Error> {
+        let begin = format!("begin read only; set local statement_timeout = {LOOK_MS_MAX}");
+        self.client.batch_execute(&begin).await.map_err(|cause| fault::of(&cause))?;
+        let rows = self.client.query_typed(text, &[]).await.map_err(|cause| fault::of(&cause));
+        self.client.batch_execute("rollback").await.map_err(|cause| fault::of(&cause))?;
+        rows
     }
 
     /// Runs a script of many statements, with the schema put in.

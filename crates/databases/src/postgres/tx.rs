@@ -56,6 +56,8 @@ pub struct PostgresTx<'a> {
     pub(super) offered: HashMap<i32, usize>,
     /// The lowest rank that was made ready in each queue.
     pub(super) readied: HashMap<i32, i64>,
+    /// Rows that can not be read were taken out of the way.
+    pub(super) has_set_aside: bool,
     pub(super) memo: Memo,
     entries: Vec<Sealed>,
     /// Its moment is not of its own: see [`super::moment`].
@@ -109,6 +111,7 @@ impl<'a> PostgresTx<'a> {
             claimed: Claimed::default(),
             offered: HashMap::new(),
             readied: HashMap::new(),
+            has_set_aside: false,
             memo: Memo::default(),
             entries: Vec::new(),
             spare: false,
@@ -280,6 +283,10 @@ impl Tx for PostgresTx<'_> {
     async fn append(&mut self, entries: &[Sealed]) -> Result<(), Error> {
         self.entries.extend(entries.iter().cloned());
         Ok(())
+    }
+
+    fn has_set_aside(&self) -> bool {
+        self.has_set_aside
     }
 
     async fn commit(mut self) -> Commit {

@@ -18,6 +18,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 const KNOCK_EVERY: Duration = Duration::from_secs(3);
 const KNOCKS: u32 = 3;
 
+/// A question that takes longer than this disturbs more than it tells.
+pub(super) const LOOK_MS_MAX: u32 = 30_000;
+
 /// Plans that do not depend on statistics: every statement of ours goes by an index, and the plan that is right for a
 /// million rows does no harm to ten. Compiling a plan that runs for a millisecond does.
 const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off \
@@ -81,6 +84,18 @@ impl Address {
         }
         let is_default = schema == "tenure";
         Ok(Address { config, schema: format!("\"{schema}\""), is_default, pooled, connections })
+    }
+
+    /// The same for who only looks: the server itself refuses to write, and gives up on what takes too long. A pooler hands on
+    /// no settings; what is asked through it says so in every transaction.
+    pub fn looking(mut self) -> Address {
+        if !self.pooled {
+            let options = self.config.get_options().unwrap_or_default();
+            let options =
+                format!("{options} -c default_transaction_read_only=on -c statement_timeout={LOOK_MS_MAX}");
+            self.config.options(options);
+        }
+        self
     }
 }
 

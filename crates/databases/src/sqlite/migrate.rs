@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::OpenError;
+use super::{OpenError, open};
 
 /// One numbered step. Never edited once it was released.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,7 @@ pub fn pending(path: &Path) -> Result<Vec<Migration>, OpenError> {
 pub fn apply(path: &Path) -> Result<Vec<Migration>, OpenError> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
+    open::shape(&connection, path)?;
     run(&mut connection, path, MIGRATIONS)
 }
 

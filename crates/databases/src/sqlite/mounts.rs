@@ -31,6 +31,11 @@ const NETWORK: [&str; 22] = [
     "vboxsf",
 ];
 
+/// What is mounted where. No such list, no such check: only Linux has it.
+pub(super) fn list() -> String {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()
+}
+
 /// The network file system that a folder is on, if it is on one. `mountinfo` is the text of `/proc/self/mountinfo`,
 /// `folder` an absolute path without links.
 pub fn network_file_system(mountinfo: &str, folder: &Path) -> Option<String> {

@@ -25,6 +25,11 @@ pub enum OpenError {
         found: i32,
         known: i32,
     },
+    Older {
+        path: PathBuf,
+        found: i32,
+        known: i32,
+    },
     /// A lifecycle in the file can not be read by this program.
     Lifecycle(String),
     Sqlite(rusqlite::Error),
@@ -60,6 +65,11 @@ impl fmt::Display for OpenError {
                 "{} has schema {found} and this program knows schemas up to {known}; use the newer Tenure that wrote it",
                 path.display()
             ),
+            OpenError::Older { path, found, known } => write!(
+                f,
+                "{} has schema {found} and this program has schema {known}; run `tenure migrate` first",
+                path.display()
+            ),
             OpenError::Lifecycle(why) => write!(f, "{why}"),
             OpenError::Sqlite(error) => write!(f, "the database can not be opened: {error}"),
         }
@@ -75,6 +85,7 @@ impl std::error::Error for OpenError {
             | OpenError::Network { .. }
             | OpenError::NotOurs(_)
             | OpenError::Newer { .. }
+            | OpenError::Older { .. }
             | OpenError::Lifecycle(_) => None,
         }
     }
@@ -104,9 +115,7 @@ pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
     if !folder.is_dir() {
         return Err(OpenError::NoFolder(folder));
     }
-    // No such list, no such check: only Linux has it.
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    match mounts::network_file_system(&mounts, &folder) {
+    match mounts::network_file_system(&mounts::list(), &folder) {
         Some(file_system) => Err(OpenError::Network { folder, file_system }),
         None => Ok(()),
     }
@@ -135,21 +144,7 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy)?;
-    let is_database = |error| match error {
-        // One that is damaged, or whose disk fails, is still a database.
-        OpenError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            OpenError::NotOurs(path.into())
-        }
-        other => other,
-    };
-    let found = migrate::version(&connection, path, migrate::MIGRATIONS).map_err(is_database)?;
-    if found == 0 {
-        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    }
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-    if mode != "wal" {
-        connection.pragma_update(None, "journal_mode", "wal")?;
-    }
+    shape(&connection, path)?;
     settings(&connection)?;
     connection.pragma_update(None, "synchronous", if options.relaxed { "normal" } else { "full" })?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -161,6 +156,40 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
     }
     migrate::run(&mut connection, path, migrate::MIGRATIONS)?;
     Ok(connection)
+}
+
+/// What the file itself keeps, whoever opens it: the size of its pages, which is chosen once, and its journal.
+pub(super) fn shape(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    if schema(connection, path)? == 0 {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    }
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode != "wal" {
+        connection.pragma_update(None, "journal_mode", "wal")?;
+    }
+    Ok(())
+}
+
+/// The schema that a file has; 0 for an empty one.
+fn schema(connection: &Connection, path: &Path) -> Result<i32, OpenError> {
+    migrate::version(connection, path, migrate::MIGRATIONS).map_err(|error| match error {
+        // One that is damaged, or whose disk fails, is still a database.
+        OpenError::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            OpenError::NotOurs(path.into())
+        }
+        other => other,
+    })
+}
+
+/// A reader of a file whose schema is the one that this program has.
+pub(super) fn looker(path: &Path) -> Result<Connection, OpenError> {
+    let connection = reader(path)?;
+    let found = schema(&connection, path)?;
+    let known = migrate::MIGRATIONS.last().map_or(0, |migration| migration.number);
+    match found == known {
+        true => Ok(connection),
+        false => Err(OpenError::Older { path: path.into(), found, known }),
+    }
 }
 
 pub(super) fn reader(path: &Path) -> Result<Connection, rusqlite::Error> {

@@ -61,7 +61,8 @@ pub fn read(database: &Path) -> io::Result<Option<Server>> {
     Ok(read_note(database)?.filter(|server| !server.is_stale()))
 }
 
-fn read_note(database: &Path) -> io::Result<Option<Server>> {
+/// The note as it was left, also where nobody is there any more.
+pub(super) fn read_note(database: &Path) -> io::Result<Option<Server>> {
     match std::fs::read(side_file(database)) {
         // A note that can not be read is nobody's.
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),

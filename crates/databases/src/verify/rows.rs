@@ -36,7 +36,7 @@ pub async fn compare<D: Database>(
         after = Some(last.id);
         for listed in &page {
             missing.remove(&listed.id);
-            match item(database, pass, listed).await? {
+            match item(database, listed, |item, history| in_log(pass, item, history)).await? {
                 Some(faults) => {
                     faults.into_iter().for_each(|what| pass.fault(At::Item, Some((listed.id, None)), what));
                 }
@@ -77,8 +77,12 @@ async fn removed_after<D: Database>(database: &D, mut position: u64) -> Result<B
     Ok(removed)
 }
 
-/// What is wrong with an item. None: it is not there any more.
-async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<Option<Vec<String>>, Error> {
+/// What is wrong with an item, and with its history as the log has it. None: it is not there any more.
+pub async fn item<D: Database>(
+    database: &D,
+    listed: &Item,
+    in_log: impl FnOnce(&Item, &[Sealed]) -> Option<String>,
+) -> Result<Option<Vec<String>>, Error> {
     let Some(whole) = database.whole(&listed.store, listed.id).await? else { return Ok(None) };
     let mut history = database.history(&listed.store, listed.id).await?;
     if history.is_empty() && database.item(&listed.store, listed.id).await?.is_none() {
@@ -87,7 +91,7 @@ async fn item<D: Database>(database: &D, pass: &Pass, listed: &Item) -> Result<O
     let found = history.len();
     history.truncate(usize::try_from(whole.item.version).unwrap_or(usize::MAX));
     let mut faults = Vec::new();
-    if let Some(what) = in_log(pass, &whole.item, &history) {
+    if let Some(what) = in_log(&whole.item, &history) {
         faults.push(what);
     }
     let world = match world(&history, &database.tables()) {

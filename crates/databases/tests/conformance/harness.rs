@@ -22,6 +22,7 @@ use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tenure_databases::batch::{self, Reply};
 use tenure_databases::follow::Follow;
+use tenure_databases::look::Look;
 use tenure_databases::{Database, Overdue, PAGE_MAX, Query, Whole, memory, postgres, sqlite};
 use tokio::task::JoinSet;
 
@@ -30,7 +31,7 @@ use crate::schema;
 
 /// One sort of database.
 pub trait Harness: Sized + Send + Sync + 'static {
-    type Database: Database + Follow;
+    type Database: Database + Follow + Look;
 
     /// A fresh, empty database that goes by this clock.
     fn open(clock: Clock) -> impl Future<Output = Self>;

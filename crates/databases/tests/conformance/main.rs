@@ -16,6 +16,7 @@ mod leasing;
 mod limited;
 mod limiting;
 mod logging;
+mod looking;
 mod lying;
 mod properties;
 mod pruning;
@@ -187,6 +188,12 @@ conformance! {
     // covers: K-26
     #[test] fn a_message_is_read_by_what_names_it() { following }
     #[test] fn those_that_stand_for_their_keys_are_listed() { following }
+
+    #[test] fn who_comes_before_an_item_is_counted_up_to_a_bound() { looking }
+    #[test] fn of_a_key_the_older_come_before_and_the_lane_says_who_runs() { looking }
+    #[test] fn what_has_come_due_counts_before_anybody_has_looked() { looking }
+    #[test] fn the_clock_that_judges_can_be_asked() { looking }
+    #[test] fn a_name_tells_what_it_stands_for() { looking }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     // covers: K-19

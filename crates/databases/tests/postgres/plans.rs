@@ -34,6 +34,11 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
             assert!(plan.contains("Index Scan using items_ready"), "{plan}");
             assert!(!plan.contains("Sort"), "{plan}");
         }
+        // So does counting who comes before an item.
+        let ahead = "select count(*) from (select from items where queue = 1 and slot = 2 \
+                     and (rank, id) < (9223372036854775807, gen_random_uuid()) order by rank, id limit 1024) a";
+        let plan = explain(&kit, "select 1", ahead).await;
+        assert!(plan.contains("items_ready") && !plan.contains("Seq Scan"), "{plan}");
         // A list of what failed, or of what is held, reads no other rows.
         let some =
             "update items set slot = 0, rank = -1 where id in (select id from items where slot = 0 limit 50)";

@@ -132,6 +132,18 @@ fn people_can_read_what_is_there() {
     });
 }
 
+/// It is set aside for good, also when the acquire that met it leased nothing.
+#[test]
+fn a_damaged_row_that_stands_alone_is_set_aside() {
+    with(async |kit| {
+        created(&kit.database, new("job", "{}")).await;
+        kit.raw.batch_execute("update items set rest = '\\xff'").await.unwrap();
+        assert_eq!(lease(&kit.database, "worker:a/1", "job", 1).await, []);
+        let row = kit.raw.query_one("select count(*), min(slot) from quarantine, items", &[]).await.unwrap();
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, Option<i16>>(1)), (1, Some(-1)));
+    });
+}
+
 /// An item that somebody broke is set aside; the others go on.
 #[test]
 fn a_damaged_row_costs_itself_alone() {

@@ -1,4 +1,4 @@
-//! The arguments of `tenure part`: what `bench`, `chaos` and `work` tell their processes.
+//! The arguments of `tenure part`: what `bench`, `chaos`, `demo` and `work` tell their processes.
 
 use clap::{Args, Subcommand};
 
@@ -10,6 +10,7 @@ pub enum Part {
     Producer(PartProducer),
     Runner(PartRunner),
     Idle(PartIdle),
+    Clerk(PartClerk),
     Exec(PartExec),
 }
 
@@ -68,6 +69,19 @@ pub struct PartRunner {
     pub db: String,
     #[arg(long)]
     pub jobs: usize,
+}
+
+#[derive(Args, Debug)]
+pub struct PartClerk {
+    #[arg(long)]
+    pub db: String,
+    #[arg(long)]
+    pub name: String,
+    #[arg(long)]
+    pub lease_ms: u64,
+    /// How long a letter takes.
+    #[arg(long)]
+    pub takes_ms: u64,
 }
 
 #[derive(Args, Debug)]

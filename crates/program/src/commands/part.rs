@@ -2,6 +2,7 @@
 //!
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
+mod clerk;
 mod exec;
 mod idle;
 mod loader;
@@ -38,6 +39,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Producer(arguments) => producer::run(arguments, voice, orders).await,
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
+            Part::Clerk(arguments) => clerk::run(arguments, voice, orders).await,
             Part::Exec(_) => unreachable!("it became another program"),
         }
     })?;

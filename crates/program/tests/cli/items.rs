@@ -139,3 +139,14 @@ fn completions_know_the_commands() {
     let run = tenure(["completions", "bash"]).code(0);
     assert!(run.stdout.contains("tenure__subcmd__work") || run.stdout.contains("tenure__work"), "{run:?}");
 }
+
+#[test]
+fn a_log_is_followed_as_it_grows() {
+    for place in Place::both("log_followed") {
+        let first = place.submit("1");
+        let mut follower = place.follow();
+        follower.until(&first);
+        let second = place.submit("2");
+        assert!(follower.until(&second).contains("PENDING"));
+    }
+}

@@ -1,4 +1,4 @@
-//! Processes that run beside a test: a server, workers, and pipes that tell when their commands live and when they are dead.
+//! Processes that run beside a test: workers, a server or none, and pipes that tell when their commands live and when they are dead.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -8,12 +8,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::run::{Folder, Run, folder, tenure};
+use crate::serving::Server;
 
 /// Where the work of a test is.
 pub struct Place {
     pub folder: Folder,
     db: String,
-    server: Option<Process>,
+    pub server: Option<Server>,
 }
 
 impl Place {
@@ -27,9 +28,7 @@ impl Place {
     /// The same, with a server on it. Commands find it by the file.
     pub fn served(name: &str) -> Place {
         let mut place = Place::file(name);
-        let mut server = Process::start(&["serve", "--db", &place.db, "--listen", "127.0.0.1:0"], None);
-        server.until("tenure item list");
-        place.server = Some(server);
+        place.server = Some(Server::start(&place.db));
         place
     }
 
@@ -46,6 +45,11 @@ impl Place {
     pub fn json(&self, arguments: &[&str]) -> Value {
         let run = self.run(arguments).code(0);
         serde_json::from_str(&run.stdout).unwrap_or_else(|why| panic!("{why}: {run:?}"))
+    }
+
+    /// Follows the log.
+    pub fn follow(&self) -> Process {
+        Process::start(&["log", "--follow", "--db", &self.db], None)
     }
 
     #[track_caller]
@@ -76,8 +80,9 @@ impl Place {
         worker
     }
 
-    /// Stops the server with a signal; commands open the file again.
+    /// Kills the server; commands open the file again.
     pub fn kill_server(&mut self) {
+        self.server.as_ref().expect("it is served").signal("-KILL");
         self.server = None;
     }
 }

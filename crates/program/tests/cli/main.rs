@@ -4,9 +4,13 @@
 
 mod bench;
 mod chaos;
+mod doctor;
+mod explain;
 mod items;
 mod kit;
+mod languages;
 mod run;
+mod serving;
 mod work;
 
 use serde_json::Value;

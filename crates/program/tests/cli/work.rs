@@ -1,11 +1,8 @@
 //! `tenure work` with real processes: on a file that it opens itself, and against a server.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::kit::{Life, Place};
 
@@ -35,14 +32,9 @@ fn the_last_lines_of_an_attempt_are_kept_with_it() {
     let id = place.submit("{}");
     let _worker = place.work(&[], "echo one >&2; echo two >&2");
     place.at_rest(&id);
-    let note: Value =
-        serde_json::from_str(&fs::read_to_string(place.folder.file("work.db.server")).unwrap()).unwrap();
-    let address = note["address"].as_str().unwrap().strip_prefix("http://").unwrap().to_string();
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET /v1/items/{id}/executions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains(r#""lines":["one","two"]"#), "{answer}");
+    let server = place.server.as_ref().unwrap();
+    let (_, executions) = server.ask("GET", &format!("/v1/items/{id}/executions"), "");
+    assert_eq!(executions["items"][0]["lines"], serde_json::json!(["one", "two"]));
 }
 
 #[test]

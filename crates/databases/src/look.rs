@@ -1,0 +1,56 @@
+//! What somebody who asks about one item needs beside it: the time, who comes before it, the lane of its key, what a name
+//! stands for, and why a row was set aside.
+//!
+//! Plain reads that lock nothing, each over few rows, however many there are.
+
+use std::future::Future;
+
+use tenure_core::id::ItemId;
+use tenure_core::item::Item;
+use tenure_core::time::Time;
+use tenure_core::word::{Kind, Label, Store};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+
+use crate::Error;
+
+/// How many ready items come before one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ahead {
+    /// Older ones of its key, where its kind has a turn for each key.
+    pub of_key: usize,
+    /// Those of its kind that are offered before it: the keyless ones that rank lower, and the next of every other key.
+    pub of_kind: usize,
+}
+
+/// A row that can not be read and is offered to nobody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetAside {
+    pub kind: Kind,
+    /// None: not even that can be told.
+    pub state: Option<Label>,
+    pub why: String,
+    pub at: Time,
+}
+
+/// Rows that have come due and that no claim has moved over yet: so many are looked at for who comes first, and no more.
+pub(crate) const DUE_MAX: usize = 1_000;
+
+pub trait Look: Send + Sync {
+    /// The clock that judges leases.
+    fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send;
+
+    /// Who comes before an item that is ready, each counted up to `most`.
+    fn ahead(&self, item: &Item, most: usize) -> impl Future<Output = Result<Ahead, Error>> + Send;
+
+    fn lane(&self, key: &LaneKey) -> impl Future<Output = Result<Lane, Error>> + Send;
+
+    /// What a name stands for. None: it was never used.
+    fn named(&self, key: &NameKey) -> impl Future<Output = Result<Option<Named>, Error>> + Send;
+
+    /// None: the row is as good as any, or nobody has tried to read it.
+    fn set_aside(
+        &self,
+        store: &Store,
+        id: ItemId,
+    ) -> impl Future<Output = Result<Option<SetAside>, Error>> + Send;
+}

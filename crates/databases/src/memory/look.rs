@@ -1,0 +1,62 @@
+//! Looking around an item of the memory database.
+
+use std::collections::BTreeMap;
+
+use tenure_core::id::ItemId;
+use tenure_core::item::{Item, SharedItem, Slot};
+use tenure_core::time::Time;
+use tenure_core::word::{Key, Store};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+
+use super::Memory;
+use crate::look::{Ahead, Look, SetAside};
+use crate::{Error, Place};
+
+impl Look for Memory {
+    async fn now(&self) -> Result<Time, Error> {
+        Ok((self.clock)())
+    }
+
+    async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
+        let kept = self.kept.lock().await;
+        let (world, now) = (&kept.world, (self.clock)());
+        let is_ready = |other: &&SharedItem| {
+            other.store == item.store && other.table.kind == item.table.kind && other.slot(now) == Slot::Ready
+        };
+        let mut first_of_keys: BTreeMap<&Key, &SharedItem> = BTreeMap::new();
+        let mut ahead = Ahead::default();
+        for other in world.items.values().filter(is_ready) {
+            let Some(key) = other.lane_key() else {
+                ahead.of_kind += usize::from(Place::of(other) < Place::of(item));
+                continue;
+            };
+            let is_older = (other.created, other.id) < (item.created, item.id);
+            ahead.of_key += usize::from(item.lane_key() == Some(key) && is_older);
+            let first = first_of_keys.entry(key).or_insert(other);
+            if (other.created, other.id) < (first.created, first.id) {
+                *first = other;
+            }
+        }
+        let table = world.tables.laned(&item.table.kind);
+        for (key, first) in first_of_keys {
+            let lane = LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key: key.clone() };
+            let lane = world.lanes.get(&lane).cloned().unwrap_or_default();
+            let has_room = table.is_some_and(|table| lane.room(table, now) > 0);
+            ahead.of_kind += usize::from(has_room && Place::of(first) < Place::of(item));
+        }
+        Ok(Ahead { of_key: ahead.of_key.min(most), of_kind: ahead.of_kind.min(most) })
+    }
+
+    async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {
+        Ok(self.kept.lock().await.world.lanes.get(key).cloned().unwrap_or_default())
+    }
+
+    async fn named(&self, key: &NameKey) -> Result<Option<Named>, Error> {
+        Ok(self.kept.lock().await.world.names.get(key).cloned())
+    }
+
+    /// There are no rows that could be damaged.
+    async fn set_aside(&self, _store: &Store, _id: ItemId) -> Result<Option<SetAside>, Error> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,127 @@
+//! `tenure serve` and `tenure demo`, as processes that are spoken to, stopped and killed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::run::{folder, tenure};
+
+/// A server, until it is stopped or dropped.
+pub struct Server {
+    process: Child,
+    said: BufReader<ChildStdout>,
+    pub address: String,
+    greeting: String,
+}
+
+impl Server {
+    pub fn start(db: &str) -> Server {
+        Server::start_at(db, "127.0.0.1:0")
+    }
+
+    pub fn start_at(db: &str, address: &str) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.args(["serve", "--db", db, "--listen", address]);
+        let mut process = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe"));
+        let mut greeting = String::new();
+        while !greeting.contains("item list") {
+            assert!(said.read_line(&mut greeting).expect("it speaks UTF-8") > 0, "it ended: {greeting}");
+        }
+        let address = greeting.lines().find_map(|line| line.trim().strip_prefix("listening"));
+        let address =
+            address.expect("it says where it listens").trim().trim_start_matches("http://").to_string();
+        Server { process, said, address, greeting }
+    }
+
+    /// One request over a connection of its own; the status and the body.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let length = body.len();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+            .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().expect("kill is everywhere");
+        assert!(sent.success());
+    }
+
+    /// Told to end, it ends: its exit code and its last words.
+    pub fn stop(mut self) -> (Option<i32>, String) {
+        self.signal("-TERM");
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).expect("it speaks UTF-8");
+        (self.process.wait().expect("it ends").code(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+// covers: K-50, K-54
+#[test]
+fn a_server_that_is_killed_has_kept_what_it_answered_and_one_that_is_stopped_ends_well() {
+    let folder = folder("serve");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    let server = Server::start(&db);
+    for said in ["listening", &db, "synchronous = FULL", "open to everybody on this machine", "curl"] {
+        assert!(server.greeting.contains(said), "{}", server.greeting);
+    }
+    let (status, job) = server.ask("POST", "/v1/items", r#"{"kind":"job","payload":{"to":"Ada"}}"#);
+    assert_eq!(status, 201, "{job}");
+    let refused = tenure(["serve", "--db", &db, "--listen", "127.0.0.1:0"]).code(1);
+    assert!(refused.stderr.contains("is served already"), "{refused:?}");
+    server.signal("-KILL");
+    drop(server);
+    // Its note lies there still; whoever reads it sees that the process is gone.
+    let server = Server::start(&db);
+    let (status, found) = server.ask("GET", &format!("/v1/items/{}", job["id"].as_str().unwrap()), "");
+    assert_eq!((status, &found), (200, &job));
+    let (code, last) = server.stop();
+    assert_eq!((code, last.as_str()), (Some(0), "stopped; everything that was answered is kept\n"));
+    assert!(!std::fs::exists(format!("{}/t.db.server", folder.path())).unwrap(), "the note is gone");
+}
+
+// covers: K-07
+#[test]
+fn an_address_that_others_can_reach_needs_tokens() {
+    let folder = folder("serve-open");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    let refused = tenure(["serve", "--db", &db, "--listen", "0.0.0.0:0"]).code(1);
+    assert!(
+        refused.stderr.contains("there is no token") && refused.stderr.contains("tenure token create"),
+        "{refused:?}"
+    );
+    let refused = tenure(["serve", "--db", &db, "--listen", "nowhere"]).code(2);
+    assert!(refused.stderr.contains("--listen 127.0.0.1:7878"), "{refused:?}");
+}
+
+// covers: K-12, K-21, K-50
+#[test]
+fn the_demonstration_shows_what_it_says() {
+    let run = tenure(["demo"]).code(0);
+    for said in [
+        "kill -9",
+        "as its second attempt",
+        "LEASE_LOST:",
+        "writes nothing",
+        "expire",
+        "sound",
+        "tenure serve",
+    ] {
+        assert!(run.stdout.contains(said), "{said}: {run:?}");
+    }
+}

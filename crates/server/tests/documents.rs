@@ -1,0 +1,23 @@
+//! What is written about the service is what it does.
+
+use std::collections::BTreeMap;
+
+use tenure::core::code::Code;
+
+// covers: K-55
+#[test]
+fn every_code_has_its_cause_and_its_remedy() {
+    let text = include_str!("../../../docs/errors.md");
+    let mut written: BTreeMap<String, u16> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [code, status, cause, remedy] = cells[..] else { panic!("four cells: {line}") };
+        assert!(cause.len() > 10 && remedy.len() > 5, "{line}");
+        let before = written.insert(code.trim_matches('`').to_string(), status.parse().expect("a status"));
+        assert_eq!(before, None, "{code} stands there twice");
+    }
+    let mut known: BTreeMap<String, u16> =
+        Code::KNOWN.iter().map(|code| (code.to_string(), code.status())).collect();
+    known.insert("INTERNAL_ERROR".to_string(), 500);
+    assert_eq!(written, known);
+}
