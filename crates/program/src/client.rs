@@ -57,7 +57,7 @@ pub struct Client {
 #[derive(Clone, Debug)]
 enum Way {
     Here(Router),
-    There(Socket),
+    There(Box<Socket>),
 }
 
 /// An answer that is a yes.
@@ -86,9 +86,9 @@ impl Client {
         loops: Loops,
     ) -> Result<Client, Error> {
         let way = match &reach.place {
-            Place::Server(url) => Way::There(Socket::new(url)?),
+            Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
             Place::Database(url) => match server_of(&database::parse(url, access)?)? {
-                Some(address) => Way::There(Socket::new(&address)?),
+                Some(address) => Way::There(Box::new(Socket::new(&address)?)),
                 None => Way::Here(here(url, loops).await?),
             },
         };

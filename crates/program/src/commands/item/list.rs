@@ -37,8 +37,8 @@ pub fn run(
         output.line("none")?;
         return Ok(Outcome::Done);
     }
-    let read = |raw: &Box<RawValue>| serde_json::from_str::<Shown>(raw.get());
-    let items: Result<Vec<Shown>, serde_json::Error> = page.items.iter().map(read).collect();
+    let read = page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+    let items: Result<Vec<Shown>, serde_json::Error> = read.collect();
     let items = items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
     output.table(["id", "kind", "state", "attempt", "key", "updated", "reason"], items.iter().map(row))?;
     if page.next_cursor.is_some() {
