@@ -15,7 +15,7 @@ use tenure_databases::{PAGE_MAX, Query};
 
 use crate::error::Error;
 use crate::tenure::Tenure;
-use crate::worker::{LABEL, Lines};
+use crate::worker::Lines;
 
 /// One attempt. The names of the fields are a promise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -46,7 +46,7 @@ impl Attempt {
 
     fn of(execution: &Execution, records: &[Record]) -> Attempt {
         let ExecutionId { item, fence } = execution.id;
-        let is_log = |record: &&Record| &*record.label == LABEL && record.fence == Some(fence);
+        let is_log = |record: &&Record| &*record.label == Lines::LABEL && record.fence == Some(fence);
         let body = records.iter().find(is_log).and_then(|record| record.body.as_ref());
         let ended = execution.ended.as_ref();
         Attempt {

@@ -33,7 +33,6 @@ use crate::tenure::Tenure;
 use runner::Runner;
 
 pub use handler::{Handler, Job};
-pub(crate) use lines::LABEL;
 pub use lines::Lines;
 #[cfg(test)]
 pub(crate) use outcome::How;

@@ -1,26 +1,44 @@
 //! The command line: every command, argument and help text, and what a wrong one ends with.
 
+mod at;
 mod bench;
 mod chaos;
+mod item;
 mod part;
 mod serve;
+mod token;
+mod work;
 
+use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use tenure_core::hash::{Hash, NotAHash};
 use tenure_core::id::{ItemId, NotAnId};
 use tenure_core::lifecycle::diagram::Format;
 use tenure_core::word::{NotAWord, Store};
 
+use crate::config::Config;
 use crate::outcome::USAGE;
+use crate::output::Output;
 
+pub use at::{At, Place, Reach};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
-pub use part::{Part, PartClerk, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker};
+pub use item::{
+    Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow, Job, JobList, JobRetry, JobSubmit,
+    JobWait, New, Which,
+};
+pub use part::{
+    Part, PartClerk, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
+};
 pub use serve::Serve;
+pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
+pub use work::Work;
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
 /// What may happen to work stands in Markdown tables that people read and it runs.
@@ -36,6 +54,9 @@ pub use serve::Serve;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// The configuration, instead of the current folder's tenure.toml
+    #[arg(long, global = true, value_name = "FILE", env = "TENURE_CONFIG", hide_env = true)]
+    config: Option<String>,
 }
 
 const AFTER_HELP: &str = "\
@@ -52,6 +73,16 @@ pub enum Command {
     /// List, show and draw lifecycles
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(Lifecycle),
+    /// Submit, show, list, cancel, retry and wait for jobs
+    #[command(subcommand, arg_required_else_help = true)]
+    Job(Job),
+    /// Create, show, list, move, cancel and erase items of any kind
+    #[command(subcommand, arg_required_else_help = true)]
+    Item(Item),
+    Work(Work),
+    /// Make, list and revoke tokens: who may ask a server for what
+    #[command(subcommand, arg_required_else_help = true)]
+    Token(Token),
     Explain(Explain),
     Log(Log),
     Export(Export),
@@ -62,7 +93,8 @@ pub enum Command {
     Migrate(Migrate),
     Bench(Bench),
     Chaos(Chaos),
-    /// A process of `bench` or `chaos`; not for people
+    Completions(Completions),
+    /// A process of another command; not for people
     #[command(subcommand, hide = true)]
     Part(Part),
 }
@@ -108,6 +140,9 @@ pub struct Log {
     /// At most so many entries
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub limit: usize,
+    /// All there are, and then each as it comes
+    #[arg(long, conflicts_with_all = ["item", "limit"])]
+    pub follow: bool,
     #[command(flatten)]
     pub form: Form,
 }
@@ -207,6 +242,21 @@ fn store(text: &str) -> Result<Store, String> {
     text.parse().map_err(|error: NotAWord| error.to_string())
 }
 
+/// `90s`, `15m`, `12h`, `30d`.
+fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || "a span is a number and its unit: 90s, 15m, 12h or 30d".to_string();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u32 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Ok(Duration::from_secs(seconds * u64::from(number)))
+}
+
 fn hash(text: &str) -> Result<Hash, String> {
     text.parse().map_err(|NotAHash| "a head is 64 hexadecimal digits in lower case".to_string())
 }
@@ -258,6 +308,19 @@ pub struct Draw {
     pub format: Format,
 }
 
+/// Print what a shell needs to complete the command line
+///
+/// bash: `tenure completions bash > ~/.local/share/bash-completion/completions/tenure`; zsh: into a file `_tenure` of your $fpath.
+#[derive(Args, Debug)]
+pub struct Completions {
+    pub shell: Shell,
+}
+
+/// The completions of a shell, as its own script.
+pub fn completions(shell: Shell, to: &mut impl io::Write) {
+    clap_complete::generate(shell, &mut Cli::command(), "tenure", to);
+}
+
 /// What a command prints for.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Form {
@@ -270,9 +333,23 @@ fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
 }
 
-/// Reads the command line. Help, the version and wrong usage are printed here and end with the exit code returned.
+/// Reads the command line and, beneath it, the environment and the configuration. Help, the version and whatever is wrong
+/// are printed here and end with the exit code returned.
 pub fn read() -> Result<Command, ExitCode> {
-    Cli::try_parse().map(|cli| cli.command).map_err(|error| {
+    let cli = parse(Cli::command())?;
+    match Config::read(cli.config.as_deref()) {
+        Ok(None) => Ok(cli.command),
+        Ok(Some(config)) => parse(config.beneath(Cli::command())).map(|cli| cli.command),
+        Err(error) => {
+            Output::standard().complain(&error);
+            Err(ExitCode::from(USAGE))
+        }
+    }
+}
+
+fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
+    let read = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    read.map_err(|error| {
         // Nobody is left to tell when this can not be printed.
         let _ = error.print();
         match error.kind() {
@@ -285,7 +362,6 @@ pub fn read() -> Result<Command, ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_tree_of_commands_is_well_formed() {

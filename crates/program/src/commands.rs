@@ -4,17 +4,22 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod completions;
 mod demo;
 mod doctor;
 mod explain;
 mod export;
+mod item;
+mod job;
 mod lifecycle;
 mod log;
 mod migrate;
 mod part;
 mod replay;
 mod serve;
+mod token;
 mod verify;
+mod work;
 
 use crate::cli::Command;
 use crate::outcome::{Error, Outcome};
@@ -26,6 +31,9 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Completions(arguments) => completions::run(&arguments, output),
+        Command::Item(command) => item::run(command, output),
+        Command::Job(command) => job::run(command, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
@@ -37,5 +45,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
+        Command::Token(command) => token::run(command, output),
+        Command::Work(arguments) => work::run(&arguments, output),
     }
 }

@@ -11,7 +11,9 @@
 
 mod child;
 mod cli;
+mod client;
 mod commands;
+mod config;
 mod database;
 mod outcome;
 mod output;

@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use serde::Deserialize;
 use tenure_core::code::Code;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
@@ -19,6 +20,8 @@ pub enum Outcome {
     Refused,
     /// There is no answer: the world did not play along.
     CouldNot,
+    /// What was asked for made no sense.
+    Usage,
 }
 
 /// As in `sysexits.h`. Not 2, so that a script can tell a misspelt option from a disk that failed.
@@ -30,6 +33,7 @@ impl Outcome {
             Outcome::Done => ExitCode::SUCCESS,
             Outcome::Refused => ExitCode::from(1),
             Outcome::CouldNot => ExitCode::from(2),
+            Outcome::Usage => ExitCode::from(USAGE),
         }
     }
 }
@@ -46,7 +50,14 @@ impl From<&Error> for Outcome {
                 Stopped::Changed { .. } | Stopped::OtherHead { .. } => Outcome::Refused,
                 Stopped::File(_) | Stopped::Database { .. } => Outcome::CouldNot,
             },
-            Error::Unreadable { .. }
+            Error::Refused(_) | Error::NotSucceeded { .. } => Outcome::Refused,
+            Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } => Outcome::Usage,
+            Error::NoServer { .. }
+            | Error::Unavailable { .. }
+            | Error::Strange(_)
+            | Error::StillOpen { .. }
+            | Error::Command { .. }
+            | Error::Unreadable { .. }
             | Error::TooLong { .. }
             | Error::NotText { .. }
             | Error::NothingInside { .. }
@@ -67,6 +78,18 @@ impl From<&Error> for Outcome {
             | Error::Output(_) => Outcome::CouldNot,
         }
     }
+}
+
+/// A no of the service: the parts of its problem document that a person can use.
+#[derive(Debug, Deserialize)]
+pub struct Refused {
+    pub code: String,
+    #[serde(default)]
+    pub detail: String,
+    /// What could be done instead.
+    #[serde(default)]
+    pub allowed: Vec<String>,
+    pub state: Option<String>,
 }
 
 /// Why a command has no result. [`Error::what_to_do`] goes with each.
@@ -124,6 +147,26 @@ pub enum Error {
     Interrupted,
     #[error("can not write the output: {0}")]
     Output(#[from] io::Error),
+    #[error("{}: {}", .0.code, .0.detail)]
+    Refused(Box<Refused>),
+    #[error("{code}: {detail}")]
+    Unavailable { code: String, detail: String },
+    #[error("no server at {url}: {why}")]
+    NoServer { url: String, why: String },
+    #[error("{url} is not the address of a server: {why}")]
+    NotAServer { url: String, why: String },
+    #[error("{0}")]
+    Strange(String),
+    #[error("can not run {program}: {why}")]
+    Command { program: String, why: String },
+    #[error("{what} is not JSON: {why}")]
+    NotJson { what: String, why: String },
+    #[error("item {item} is {state}{}", because(.reason))]
+    NotSucceeded { item: String, state: String, reason: Option<String> },
+    #[error("item {item} is still {state}; only the waiting has ended")]
+    StillOpen { item: String, state: String },
+    #[error("{file}:{line}: {what}")]
+    Config { file: String, line: usize, what: String },
 }
 
 impl Error {
@@ -194,8 +237,46 @@ impl Error {
             Error::Part(_) => "run it again; if it stays so, look whether the machine has room for its processes".into(),
             Error::Interrupted => "run it again when there is time".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
+            Error::Refused(refused) => refused.what_to_do(),
+            Error::Unavailable { .. } => "try again; if it stays so, look whether the database runs and has room".into(),
+            Error::NoServer { .. } => {
+                "look whether `tenure serve` runs there; --url and TENURE_URL say where, --db does without a server".into()
+            }
+            Error::NotAServer { .. } => "for example --url http://127.0.0.1:7878".into(),
+            Error::Strange(_) => "try again; if it stays so, `tenure verify` tells whether the database is sound".into(),
+            Error::Command { .. } => "look for a slip in its name; a program of this folder is named ./NAME".into(),
+            Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
+            Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
+            Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),
+            Error::Config { .. } => "mend that line, or name another file with --config".into(),
         }
     }
+}
+
+impl Refused {
+    fn what_to_do(&self) -> String {
+        match self.code.as_str() {
+            "UNAUTHENTICATED" => {
+                "give a token as TENURE_TOKEN; on the server's machine `tenure token create NAME --role ROLE` makes one".into()
+            }
+            "FORBIDDEN" => "ask somebody who may, or for a token of another role".into(),
+            "NOT_FOUND" => "look for a slip in the name; --store names another store".into(),
+            "IDEMPOTENCY_CONFLICT" => "repeat the first request as it was, or use another key".into(),
+            "RATE_LIMITED" => "try again later".into(),
+            "CLAIM_CONFLICT" | "LEASE_LOST" => "another has it; let them finish".into(),
+            "PAYLOAD_TOO_LARGE" => "keep it elsewhere, and send where it is".into(),
+            "SCHEMA_VIOLATION" => "`tenure lifecycle show KIND` shows what its payload looks like".into(),
+            _ => match (&self.allowed[..], &self.state) {
+                ([], Some(state)) => format!("nothing was changed; it is {state}, and nothing leads on from there"),
+                ([], None) => "nothing was changed; mend what it says and try again".into(),
+                (allowed, _) => format!("nothing was changed; possible now: {}", allowed.join(", ")),
+            },
+        }
+    }
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"))
 }
 
 /// The usual reasons without the system's number for them.

@@ -35,6 +35,11 @@ impl Output {
         Output { out: AutoStream::auto(io::stdout().lock()), is_closed: false, columns }
     }
 
+    /// Whether the reader has gone away, as far as was noticed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Writes text as it is.
     pub fn text(&mut self, text: &str) -> Result<(), Error> {
         if self.is_closed {

@@ -15,8 +15,6 @@ use tenure_core::word::Store;
 
 use super::outcome::record;
 
-/// The label of these records; their name is the attempt's number.
-pub(crate) const LABEL: &str = "log";
 /// A screenful or two: enough to see what went on before the end.
 pub const LINES_MAX: usize = 100;
 /// Beside an output of a few hundred bytes even this is much.
@@ -32,11 +30,15 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// The label of the records that they are kept as; the name is the attempt's number.
+    pub const LABEL: &str = "log";
+
     fn bytes(&self) -> usize {
         self.lines.iter().map(String::len).sum()
     }
 
-    fn push(&mut self, line: &str) {
+    /// Adds a line; the earliest ones make room for it.
+    pub fn push(&mut self, line: &str) {
         let end = (0..=line.len().min(LINES_BYTES_MAX)).rev().find(|end| line.is_char_boundary(*end));
         self.lines.push_back(line[..end.unwrap_or(0)].to_string());
         while self.lines.len() > LINES_MAX || self.bytes() > LINES_BYTES_MAX {
@@ -61,7 +63,7 @@ impl Said {
         if lines.lines.is_empty() {
             return None;
         }
-        let records = vec![record(LABEL, &execution.fence.to_string(), &lines).ok()?];
+        let records = vec![record(Lines::LABEL, &execution.fence.to_string(), &lines).ok()?];
         let progress = Progress { execution, records, opens: Vec::new(), closes: Vec::new() };
         Some(Request { store: store.clone(), actor: actor.clone(), command: Command::Progress(progress) })
     }

@@ -1,4 +1,4 @@
-//! The arguments of `tenure part`: what `bench`, `chaos` and `demo` tell their processes.
+//! The arguments of `tenure part`: what `bench`, `chaos`, `demo` and `work` tell their processes.
 
 use clap::{Args, Subcommand};
 
@@ -11,6 +11,16 @@ pub enum Part {
     Runner(PartRunner),
     Idle(PartIdle),
     Clerk(PartClerk),
+    Exec(PartExec),
+}
+
+/// Becomes another program, which dies with the process that started this one.
+#[derive(Args, Debug)]
+pub struct PartExec {
+    #[arg(long)]
+    pub parent: u32,
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
 }
 
 #[derive(Args, Debug)]

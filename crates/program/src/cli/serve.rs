@@ -18,7 +18,7 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS", env = "TENURE_LISTEN", default_value = "127.0.0.1:7878")]
     pub listen: String,
     /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", env = "TENURE_LIFECYCLES")]
     pub lifecycles: Vec<String>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]

@@ -1,5 +1,7 @@
 //! `tenure log`: the log of a database, or the history of one item, as a table or as the lines themselves.
 
+use std::time::Duration;
+
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
 use tenure_core::word::Store;
@@ -10,16 +12,21 @@ use crate::cli::Log;
 use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
+use crate::time::pause;
+
+/// How soon somebody who follows sees what is new.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
+/// What is read at once of a log that is followed.
+const FOLLOW_PAGE: usize = 1_000;
 
 pub fn run(arguments: &Log, output: &mut Output) -> Result<Outcome, Error> {
+    if arguments.follow {
+        return database::with(&arguments.db.url, Access::Existing, Follow { arguments, output });
+    }
     let entries = database::with(&arguments.db.url, Access::Existing, Page { arguments })?;
     if arguments.form.json {
         for (position, entry) in &entries {
-            let text = match position {
-                Some(position) => line::entry(*position, entry),
-                None => entry.text().to_vec(),
-            };
-            output.line(String::from_utf8_lossy(&text))?;
+            output.line(text(*position, entry))?;
         }
     } else if entries.is_empty() {
         output.line("no entries")?;
@@ -27,6 +34,14 @@ pub fn run(arguments: &Log, output: &mut Output) -> Result<Outcome, Error> {
         output.table(["#", "time", "item", "version", "event", "state", "actor"], entries.iter().map(row))?;
     }
     Ok(Outcome::Done)
+}
+
+fn text(position: Option<u64>, entry: &Sealed) -> String {
+    let text = match position {
+        Some(position) => line::entry(position, entry),
+        None => entry.text().to_vec(),
+    };
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn row((position, entry): &(Option<u64>, Sealed)) -> [String; 7] {
@@ -39,6 +54,37 @@ fn row((position, entry): &(Option<u64>, Sealed)) -> [String; 7] {
         entry.state.to_string(),
         entry.actor.to_string(),
     ]
+}
+
+/// Goes on until its reader has gone, or it is interrupted.
+struct Follow<'a> {
+    arguments: &'a Log,
+    output: &'a mut Output,
+}
+
+impl Work for Follow<'_> {
+    type Done = Outcome;
+
+    async fn run<D: Database>(self, database: &D) -> Result<Outcome, Error> {
+        let Follow { arguments, output } = self;
+        let mut after = arguments.after;
+        while !output.is_closed() {
+            // The order of the log is made by whoever serves the database. Where nobody does, it is made here.
+            database.sequence(FOLLOW_PAGE).await?;
+            let page = database.log(after, FOLLOW_PAGE).await?;
+            if page.is_empty() {
+                pause(FOLLOW_EVERY).await;
+            }
+            for (position, entry) in page {
+                after = position;
+                match arguments.form.json {
+                    true => output.line(text(Some(position), &entry))?,
+                    false => output.line(row(&(Some(position), entry)).join("  "))?,
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
 }
 
 struct Page<'a> {

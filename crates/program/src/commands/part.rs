@@ -1,8 +1,9 @@
-//! `tenure part …`: the processes that `bench`, `chaos` and `demo` start and, some of them, kill. Not for people.
+//! `tenure part …`: the processes that other commands start and, some of them, kill. Not for people.
 //!
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
 mod clerk;
+mod exec;
 mod idle;
 mod loader;
 mod node;
@@ -25,6 +26,9 @@ use crate::time::pause;
 
 pub fn run(part: &Part) -> Result<Outcome, Error> {
     die_with_parent();
+    if let Part::Exec(arguments) = part {
+        return exec::run(arguments);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let (voice, orders) = (Voice::new()?, Orders::new());
@@ -36,6 +40,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
             Part::Clerk(arguments) => clerk::run(arguments, voice, orders).await,
+            Part::Exec(_) => unreachable!("it became another program"),
         }
     })?;
     Ok(Outcome::Done)

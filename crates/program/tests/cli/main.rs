@@ -6,9 +6,12 @@ mod bench;
 mod chaos;
 mod doctor;
 mod explain;
+mod items;
+mod kit;
 mod languages;
 mod run;
 mod serving;
+mod work;
 
 use serde_json::Value;
 use tenure_core::lifecycle::shipped::SHIPPED;

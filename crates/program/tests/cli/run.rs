@@ -35,6 +35,9 @@ impl Run {
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // The settings of whoever runs the tests are not what is tested.
         command.env_remove("NO_COLOR").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE");
+        for name in ["DB", "URL", "STORE", "TOKEN", "TOKEN_FILE", "CONFIG", "LISTEN"] {
+            command.env_remove(format!("TENURE_{name}"));
+        }
         Run {
             command,
             input: String::new(),
@@ -51,6 +54,12 @@ impl Run {
 
     pub fn env(mut self, name: &str, value: &str) -> Run {
         self.command.env(name, value);
+        self
+    }
+
+    /// In this folder.
+    pub fn within(mut self, folder: &str) -> Run {
+        self.command.current_dir(folder);
         self
     }
 
@@ -120,6 +129,10 @@ impl Folder {
 
     pub fn write(&self, file: &str, content: impl AsRef<[u8]>) {
         fs::write(self.0.join(file), content).expect(file);
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("the folder has a UTF-8 name").to_string()
     }
 
     pub fn inner(&self, name: &str) -> String {

@@ -50,6 +50,7 @@ pub struct LeaseView {
     pub execution: String,
     pub item: String,
     pub kind: String,
+    pub store: String,
     pub key: Option<String>,
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
@@ -67,6 +68,7 @@ impl LeaseView {
             execution: granted.execution.to_string(),
             item: item.id.to_string(),
             kind: item.table.kind.to_string(),
+            store: item.store.to_string(),
             key: item.key.as_ref().map(ToString::to_string),
             payload: granted.payload.as_ref().and_then(raw),
             attempt: item.fence.0,

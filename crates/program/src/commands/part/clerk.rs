@@ -17,14 +17,14 @@ pub async fn run(arguments: &PartClerk, voice: Voice, mut orders: Orders) -> Res
         let voice = said.clone();
         async move {
             voice.say(&format!("began {}", job.id()));
+            // A handler whose lease is lost is ended where it stands: it may not come to hear of it.
+            let mut letter = Letter { voice, id: job.id().to_string(), is_sent: false };
             tokio::select! {
                 () = pause(takes) => {}
-                () = job.cancelled() => {
-                    voice.say(&format!("lost {}", job.id()));
-                    return Err(Failure::retry("its lease was lost"));
-                }
+                () = job.cancelled() => return Err(Failure::retry("its lease was lost")),
             }
-            voice.say(&format!("sent {}", job.id()));
+            letter.is_sent = true;
+            letter.voice.say(&format!("sent {}", letter.id));
             Done::with(&"sent")
         }
     };
@@ -35,4 +35,19 @@ pub async fn run(arguments: &PartClerk, voice: Voice, mut orders: Orders) -> Res
     orders.next().await;
     worker.drain().await;
     Ok(())
+}
+
+/// Dropped before it is sent, it is lost.
+struct Letter {
+    voice: Voice,
+    id: String,
+    is_sent: bool,
+}
+
+impl Drop for Letter {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.voice.say(&format!("lost {}", self.id));
+        }
+    }
 }

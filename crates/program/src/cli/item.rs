@@ -1,0 +1,202 @@
+//! The arguments of `tenure item` and `tenure job`: the same things, of any kind or of one.
+
+use clap::{Args, Subcommand};
+
+use super::{At, Form};
+
+#[derive(Subcommand, Debug)]
+pub enum Item {
+    /// Create an item
+    Create(ItemCreate),
+    /// Show an item with its payload and its output
+    Show(ItemShow),
+    /// List items, oldest first
+    List(ItemList),
+    /// Move an item by an event of its lifecycle
+    Move(ItemMove),
+    /// Cancel an item: at once if nobody holds it, else its worker is asked to stop
+    Cancel(ItemCancel),
+    /// Erase an item's payload, outputs and records for good; its history stays and still verifies
+    Erase(ItemErase),
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Job {
+    /// Submit a job
+    Submit(JobSubmit),
+    /// Show a job with its payload and its output
+    Show(ItemShow),
+    /// List jobs, oldest first
+    List(JobList),
+    /// Cancel a job: at once if nobody holds it, else its worker is asked to stop
+    Cancel(ItemCancel),
+    /// Submit a failed or cancelled job once more, as a new one
+    Retry(JobRetry),
+    /// Wait until a job has come to rest; the exit code is 0 only if it succeeded
+    Wait(JobWait),
+}
+
+#[derive(Args, Debug)]
+pub struct ItemCreate {
+    /// The name of a lifecycle, as in `job`
+    pub kind: String,
+    #[command(flatten)]
+    pub new: New,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct JobSubmit {
+    #[command(flatten)]
+    pub new: New,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What is new.
+#[derive(Args, Debug)]
+pub struct New {
+    /// JSON; `-` reads it from standard input, `@FILE` from a file. Left out it is {}
+    #[arg(value_name = "PAYLOAD|-|@FILE", allow_hyphen_values = true)]
+    pub payload: Option<String>,
+    /// What it is about; some kinds run one of a key at a time
+    #[arg(long)]
+    pub key: Option<String>,
+    /// Higher is sooner, from -128 to 127
+    #[arg(long, allow_hyphen_values = true)]
+    pub priority: Option<i8>,
+    /// Not before this time, as in 2026-11-15T20:25:00Z
+    #[arg(long, value_name = "TIME")]
+    pub run_at: Option<String>,
+    /// Repeated with the same key it is the same item, and not a second one
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    /// How often it may fail before it is given up
+    #[arg(long, value_name = "NUMBER")]
+    pub max_attempts: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemShow {
+    pub id: String,
+    /// Wait for it to come to rest, at most so long
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<u64>,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemList {
+    /// Only of this kind
+    #[arg(long)]
+    pub kind: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct JobList {
+    #[command(flatten)]
+    pub which: Which,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Which ones, and how many.
+#[derive(Args, Debug)]
+pub struct Which {
+    /// Only in this state
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only in this phase
+    #[arg(long, value_parser = ["waiting", "ready", "active", "succeeded", "failed", "stopped"])]
+    pub phase: Option<String>,
+    /// Only with this key
+    #[arg(long)]
+    pub key: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: u64,
+    /// Newest first
+    #[arg(long)]
+    pub newest: bool,
+    /// All there are, however many
+    #[arg(long, conflicts_with = "limit")]
+    pub all: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemMove {
+    pub id: String,
+    /// The event, in lower case with hyphens, as in `time-out`
+    pub event: String,
+    /// Why; it is kept in the history
+    #[arg(long, value_name = "WORDS")]
+    pub reason: Option<String>,
+    /// Only if it is still at this version
+    #[arg(long, value_name = "NUMBER")]
+    pub expected_version: Option<u64>,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemCancel {
+    pub id: String,
+    /// Why; it is kept in the history
+    #[arg(long, value_name = "WORDS")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemErase {
+    pub id: String,
+    /// Why; it is kept in the history
+    #[arg(long, value_name = "WORDS")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct JobRetry {
+    pub id: String,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct JobWait {
+    pub id: String,
+    /// Give up waiting after so long; the job goes on
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}

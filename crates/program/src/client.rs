@@ -1,0 +1,254 @@
+//! A client of the service. Every command that creates or reads work is one.
+//!
+//! The service is either somewhere else, behind a socket, or here: the very same router on a database that the command opened
+//! itself. Nothing is done in two ways. Of a SQLite file whose server runs the server is asked: it is the one who writes.
+
+mod socket;
+mod target;
+
+use std::path::Path;
+use std::time::Duration;
+
+use axum::Router;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Method, Request, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tenure::Tenure;
+use tenure_core::word::Store;
+use tenure_databases::sqlite::side;
+use tenure_databases::url::Url;
+use tenure_server::{App, Open, WAIT_MAX};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::cli::{At, Place, Reach};
+use crate::database::{self, Access};
+use crate::outcome::{Error, Refused};
+use socket::Socket;
+
+pub use target::Target;
+
+/// A page of a thousand items has some hundred kilobytes, an item two megabytes: what is longer is not ours.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Beyond what it was asked to wait, a server has so long for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether the command that opens a database minds it: expired leases, retries that are due, the inbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loops {
+    /// It is there for one call.
+    LeftToOthers,
+    /// It stays, and may be the only one.
+    Run,
+}
+
+#[derive(Clone, Debug)]
+pub struct Client {
+    way: Way,
+    store: Option<Store>,
+    /// Shown to a server. Who has opened the database needs none.
+    token: Option<String>,
+    actor: Option<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Here(Router),
+    There(Box<Socket>),
+}
+
+/// An answer that is a yes.
+#[derive(Debug)]
+pub struct Reply {
+    /// The body as it came: its payloads are the bytes that were kept.
+    pub text: String,
+}
+
+impl Reply {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_str(&self.text)
+            .map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
+    }
+}
+
+impl Client {
+    pub async fn at(at: &At, access: Access) -> Result<Client, Error> {
+        Client::open(&at.reach, at.store.clone(), access, Loops::LeftToOthers).await
+    }
+
+    pub async fn open(
+        reach: &Reach,
+        store: Option<Store>,
+        access: Access,
+        loops: Loops,
+    ) -> Result<Client, Error> {
+        let way = match &reach.place {
+            Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
+            Place::Database(url) => match server_of(&database::parse(url, access)?)? {
+                Some(address) => Way::There(Box::new(Socket::new(&address)?)),
+                None => Way::Here(here(url, loops).await?),
+            },
+        };
+        let token = match way {
+            Way::Here(_) => None,
+            Way::There(_) => token(reach)?,
+        };
+        Ok(Client { way, store, token, actor: None })
+    }
+
+    /// The same, as somebody else. A token says for itself who its bearer is.
+    pub fn acting(self, actor: &'static str) -> Client {
+        Client { actor: Some(actor), ..self }
+    }
+
+    pub async fn get(&self, target: Target) -> Result<Reply, Error> {
+        self.ask(Method::GET, target, None).await
+    }
+
+    pub async fn post(&self, target: Target, body: &impl Serialize) -> Result<Reply, Error> {
+        self.ask(Method::POST, target, Some(body_of(body)?)).await
+    }
+
+    pub async fn delete(&self, target: Target, body: &impl Serialize) -> Result<Reply, Error> {
+        self.ask(Method::DELETE, target, Some(body_of(body)?)).await
+    }
+
+    async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
+        let target = target.with("store", self.store.as_ref());
+        let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
+        let answer = async {
+            match &self.way {
+                Way::Here(router) => match router.clone().oneshot(request.map(axum::body::Body::new)).await {
+                    Ok(response) => read(response).await,
+                    Err(never) => match never {},
+                },
+                Way::There(socket) => read(socket.send(request).await?).await,
+            }
+        };
+        let (status, text) = match timeout(PATIENCE + WAIT_MAX, answer).await {
+            Ok(answer) => answer.map_err(|why| self.unanswered(why))?,
+            Err(_) => return Err(self.unanswered("no answer in time".to_string())),
+        };
+        match status {
+            200..=299 => Ok(Reply { text }),
+            _ => Err(self.refused(status, &text)),
+        }
+    }
+
+    fn request(&self, method: Method, target: &str, body: Vec<u8>) -> Result<Request<Full<Bytes>>, Error> {
+        let uri = match &self.way {
+            Way::Here(_) => target.to_string(),
+            Way::There(socket) => socket.uri(target),
+        };
+        let mut request = Request::builder().method(method).uri(uri).header(CONTENT_TYPE, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if let Some(actor) = self.actor {
+            request = request.header("tenure-actor", actor);
+        }
+        request.body(Full::from(body)).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
+    }
+
+    fn unanswered(&self, why: String) -> Error {
+        match &self.way {
+            Way::Here(_) => Error::Strange(why),
+            Way::There(socket) => Error::NoServer { url: socket.shown(), why },
+        }
+    }
+
+    fn refused(&self, status: u16, text: &str) -> Error {
+        match serde_json::from_str::<Refused>(text) {
+            Ok(refused) if status >= 500 => Error::Unavailable { code: refused.code, detail: refused.detail },
+            Ok(refused) => Error::Refused(Box::new(refused)),
+            Err(_) => self.unanswered(format!("it answers {status}, and not as Tenure does")),
+        }
+    }
+}
+
+fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(body).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
+}
+
+async fn here(url: &str, loops: Loops) -> Result<Router, Error> {
+    let builder = Tenure::builder(url);
+    let builder = match loops {
+        Loops::LeftToOthers => builder.without_loops(),
+        Loops::Run => builder,
+    };
+    let app = App::new(builder.open().await?, Open::Always).await?;
+    Ok(tenure_server::router(app))
+}
+
+/// The address of the server that runs on this database and on this machine.
+fn server_of(database: &Url) -> Result<Option<String>, Error> {
+    let Url::Sqlite(path) = database else { return Ok(None) };
+    let server = side::read(path).map_err(|why| Error::Unreadable {
+        file: format!("{}.server", path.display()),
+        why,
+        near: None,
+    })?;
+    Ok(server.map(|server| reachable(&server.address)))
+}
+
+/// Who listens on every address is reached on this machine by the nearest.
+fn reachable(url: &str) -> String {
+    let address =
+        url.strip_prefix("http://").and_then(|address| address.parse::<std::net::SocketAddr>().ok());
+    match address {
+        Some(address) if address.ip().is_unspecified() => match address.is_ipv4() {
+            true => format!("http://127.0.0.1:{}", address.port()),
+            false => format!("http://[::1]:{}", address.port()),
+        },
+        _ => url.to_string(),
+    }
+}
+
+fn token(reach: &Reach) -> Result<Option<String>, Error> {
+    match (&reach.token, &reach.token_file) {
+        (Some(token), _) => Ok(Some(token.trim().to_string())),
+        (None, Some(file)) => match std::fs::read_to_string(Path::new(file)) {
+            Ok(token) => Ok(Some(token.trim().to_string())),
+            Err(why) => Err(Error::Unreadable { file: file.clone(), why, near: None }),
+        },
+        (None, None) => Ok(None),
+    }
+}
+
+/// The status and the text of an answer, or why there is none.
+async fn read<B>(response: Response<B>) -> Result<(u16, String), String>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let status = response.status().as_u16();
+    let bytes = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
+            return Err(format!("its answer has more than {ANSWER_BYTES_MAX} bytes"));
+        }
+        Err(error) => return Err(format!("its answer broke off: {error}")),
+    };
+    let text = String::from_utf8(bytes.to_vec()).map_err(|_| "its answer is no text".to_string())?;
+    Ok((status, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_every_address_is_asked_on_this_machine() {
+        for (address, expected) in [
+            ("http://0.0.0.0:7878", "http://127.0.0.1:7878"),
+            ("http://[::]:7878", "http://[::1]:7878"),
+            ("http://127.0.0.1:1", "http://127.0.0.1:1"),
+            ("https://example.org", "https://example.org"),
+        ] {
+            assert_eq!(reachable(address), expected);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Listing: page after page, as far as was asked for.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tenure_server::PAGE_MAX;
+
+use super::shown::{Shown, row};
+use crate::cli::{At, Which};
+use crate::client::{Client, Target};
+use crate::database::{Access, run as block_on};
+use crate::outcome::{Error, Outcome};
+use crate::output::Output;
+
+/// As the service has it; what was fetched in several pages is shown as one.
+#[derive(Serialize, Deserialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+pub fn run(
+    target: &Target,
+    which: &Which,
+    at: &At,
+    json: bool,
+    output: &mut Output,
+) -> Result<Outcome, Error> {
+    let page = block_on(async {
+        let client = Client::at(at, Access::Existing).await?;
+        fetch(&client, target, which).await
+    })?;
+    if json {
+        output.json(&page)?;
+        return Ok(Outcome::Done);
+    }
+    if page.items.is_empty() {
+        output.line("none")?;
+        return Ok(Outcome::Done);
+    }
+    let read = page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+    let items: Result<Vec<Shown>, serde_json::Error> = read.collect();
+    let items = items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
+    output.table(["id", "kind", "state", "attempt", "key", "updated", "reason"], items.iter().map(row))?;
+    if page.next_cursor.is_some() {
+        output.line("there are more; --limit NUMBER or --all shows them")?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn fetch(client: &Client, target: &Target, which: &Which) -> Result<Page, Error> {
+    let most = if which.all { u64::MAX } else { which.limit };
+    let target = target.clone().with("state", which.state.as_ref()).with("phase", which.phase.as_ref());
+    let target = target.with("key", which.key.as_ref()).with("order", which.newest.then_some("newest"));
+    let mut found = Page { items: Vec::new(), next_cursor: None };
+    loop {
+        let limit = (most - found.items.len() as u64).min(PAGE_MAX as u64);
+        let asked = target.clone().with("limit", Some(limit)).with("cursor", found.next_cursor.take());
+        let page: Page = client.get(asked).await?.read()?;
+        found.items.extend(page.items);
+        found.next_cursor = page.next_cursor;
+        if found.next_cursor.is_none() || found.items.len() as u64 >= most {
+            return Ok(found);
+        }
+    }
+}

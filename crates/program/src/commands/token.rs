@@ -1,0 +1,107 @@
+//! `tenure token`: who may ask a server for what.
+
+use serde::Deserialize;
+use serde_json::json;
+use tenure_databases::outside;
+
+use crate::cli::{Token, TokenCreate, TokenList, TokenRevoke};
+use crate::client::{Client, Loops, Target};
+use crate::database::{Access, run as block_on};
+use crate::outcome::{Error, Outcome};
+use crate::output::{Output, STRONG, styled};
+
+/// As the service shows it.
+#[derive(Debug, Deserialize)]
+struct Shown {
+    id: String,
+    token: Option<String>,
+    name: String,
+    role: String,
+    stores: Vec<String>,
+    kinds: Vec<String>,
+    expires_at: Option<String>,
+    revoked: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    items: Vec<Shown>,
+}
+
+pub fn run(command: Token, output: &mut Output) -> Result<Outcome, Error> {
+    match command {
+        Token::Create(arguments) => create(&arguments, output),
+        Token::List(arguments) => list(&arguments, output),
+        Token::Revoke(arguments) => revoke(&arguments, output),
+    }
+}
+
+fn tokens() -> Target {
+    Target::new(["v1", "tokens"])
+}
+
+fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error> {
+    let TokenCreate { name, role, stores, kinds, expires, reach, form } = arguments;
+    let expires_at = expires.map(|span| outside::now().after(span).to_string());
+    let body =
+        json!({ "name": name, "role": role, "stores": stores, "kinds": kinds, "expires_at": expires_at });
+    let reply = block_on(async {
+        let client = Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?;
+        client.post(tokens(), &body).await
+    })?;
+    if form.json {
+        output.line(reply.text)?;
+        return Ok(Outcome::Done);
+    }
+    let made: Shown = reply.read()?;
+    let token = made.token.ok_or_else(|| Error::Strange("the answer has no token".to_string()))?;
+    output.line(styled(STRONG, &token))?;
+    output.line(format!("\nThis is its only showing. To use it: export TENURE_TOKEN={token}"))?;
+    output.line(format!("To end it: tenure token revoke {}", made.id))?;
+    Ok(Outcome::Done)
+}
+
+fn list(arguments: &TokenList, output: &mut Output) -> Result<Outcome, Error> {
+    let reply = block_on(async {
+        let client = Client::open(&arguments.reach, None, Access::Existing, Loops::LeftToOthers).await?;
+        client.get(tokens()).await
+    })?;
+    if arguments.form.json {
+        output.line(reply.text)?;
+        return Ok(Outcome::Done);
+    }
+    let page: Page = reply.read()?;
+    match page.items.is_empty() {
+        true => output
+            .line("none; a server on this machine alone is open to everybody here until there is one")?,
+        false => {
+            output.table(
+                ["id", "name", "role", "stores", "kinds", "expires"],
+                page.items.into_iter().map(row),
+            )?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn row(token: Shown) -> [String; 6] {
+    let all = |words: Vec<String>| if words.is_empty() { "all".to_string() } else { words.join(", ") };
+    let until = match token.revoked {
+        true => "revoked".to_string(),
+        false => token.expires_at.unwrap_or_else(|| "never".to_string()),
+    };
+    [token.id, token.name, token.role, all(token.stores), all(token.kinds), until]
+}
+
+fn revoke(arguments: &TokenRevoke, output: &mut Output) -> Result<Outcome, Error> {
+    let TokenRevoke { id, reach, form } = arguments;
+    block_on(async {
+        let client = Client::open(reach, None, Access::Existing, Loops::LeftToOthers).await?;
+        client.delete(Target::new(["v1", "tokens", id]), &json!({})).await
+    })?;
+    match form.json {
+        true => output.json(&json!({ "id": id, "revoked": true }))?,
+        false => output.line(format!("{id} is revoked"))?,
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,177 @@
+//! One attempt: the command runs, its lease is kept, and its end is told. Without the lease there is no command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure::Lines;
+use tokio::sync::watch;
+
+use super::desk::{Desk, Lease, Lost};
+use super::hold::Hold;
+use super::process::{Group, Process};
+use super::told::{Ended, Stopped, Told};
+use crate::cli::Work;
+use crate::time::{Stopwatch, pause};
+
+/// What was told to end when the worker's grace was over has so long.
+const LAST_GRACE: Duration = Duration::from_secs(2);
+
+pub struct Attempt {
+    desk: Arc<Desk>,
+    lease: Lease,
+    hold: Hold,
+    command: Vec<String>,
+    grace: Duration,
+    later: Duration,
+    /// True: the worker ends now.
+    end: watch::Receiver<bool>,
+}
+
+impl Attempt {
+    pub fn new(
+        desk: Arc<Desk>,
+        lease: Lease,
+        asked: Stopwatch,
+        arguments: &Work,
+        end: watch::Receiver<bool>,
+    ) -> Attempt {
+        let hold = Hold::new(asked, desk.lease);
+        let (grace, later) = (Duration::from_secs(arguments.grace), Duration::from_secs(arguments.later));
+        Attempt { desk, lease, hold, command: arguments.command.clone(), grace, later, end }
+    }
+
+    /// Does it, and says in a line what came of it.
+    pub async fn run(mut self) -> String {
+        if self.hold.is_over() {
+            return self.lost(&Lost("it came too late".to_string()));
+        }
+        let process = match self.start() {
+            Ok(process) => process,
+            Err(why) => {
+                let told = Told::Failed { reason: format!("the command could not be started: {why}") };
+                return self.tell(&Lines::default(), told).await;
+            }
+        };
+        match self.attend(process).await {
+            Ok((ended, stopped)) => {
+                let told = Told::of(&ended, stopped, self.later);
+                self.tell(&ended.lines, told).await
+            }
+            Err(lost) => self.lost(&lost),
+        }
+    }
+
+    /// It came when nothing new shall begin.
+    pub async fn give_back(self) -> String {
+        self.tell(&Lines::default(), Told::given_back()).await
+    }
+
+    fn start(&self) -> std::io::Result<Process> {
+        let lease = &self.lease;
+        let attempt = lease.attempt.to_string();
+        let variables = [
+            ("TENURE_ITEM", lease.item.as_str()),
+            ("TENURE_EXECUTION", lease.execution.as_str()),
+            ("TENURE_ATTEMPT", attempt.as_str()),
+            ("TENURE_KIND", lease.kind.as_str()),
+            ("TENURE_KEY", lease.key.as_deref().unwrap_or_default()),
+            ("TENURE_STORE", lease.store.as_str()),
+            ("TENURE_LEASE_EXPIRES_AT", lease.lease_expires_at.as_str()),
+        ];
+        let payload = lease.payload.as_ref().map_or(Vec::new(), |payload| payload.get().as_bytes().to_vec());
+        Process::start(&self.command, &variables, payload, &lease.item)
+    }
+
+    /// Keeps the lease while the command runs, and ends the command when the lease is lost or somebody says so.
+    async fn attend(&mut self, process: Process) -> Result<(Ended, Option<Stopped>), Lost> {
+        let group = process.group;
+        let mut ended = std::pin::pin!(process.end());
+        let mut stop: Option<Stop> = None;
+        let mut renewal = None;
+        let lost = loop {
+            if renewal.is_none() {
+                renewal = Some(Box::pin(renew(&self.desk, &self.lease, self.hold)));
+            }
+            tokio::select! {
+                biased;
+                ended = &mut ended => {
+                    let ended = ended.map_err(|why| Lost(format!("its command was lost: {why}")))?;
+                    return Ok((ended, stop.map(|stop| stop.why)));
+                }
+                // Somebody else may begin soon, and nobody has said that it is still ours.
+                () = pause(self.hold.until_end()) => break Lost("it could not be renewed in time".to_string()),
+                renewed = async { renewal.as_mut().expect("it was made above").await } => {
+                    renewal = None;
+                    match renewed {
+                        Ok(Some((asked, renewed))) => {
+                            self.hold.renewed(asked);
+                            if renewed.cancel_requested && stop.is_none() {
+                                stop = Some(Stop::now(Stopped::Cancelled, self.grace, group));
+                            }
+                        }
+                        Ok(None) => {}
+                        Err(lost) => break lost,
+                    }
+                }
+                _ = self.end.wait_for(|end| *end), if stop.is_none() => {
+                    stop = Some(Stop::now(Stopped::Drained, LAST_GRACE, group));
+                }
+                () = patience(&stop) => {
+                    group.kill();
+                    // It is dead; what is left is to hear of it.
+                    stop = stop.map(|stop| Stop { grace: Duration::MAX, ..stop });
+                }
+            }
+        };
+        // It holds nothing any more: it must not do anything more, politely or not.
+        group.kill();
+        let _ = ended.await;
+        Err(lost)
+    }
+
+    async fn tell(&self, lines: &Lines, told: Told) -> String {
+        match self.desk.tell(&self.lease, &self.hold, lines, told).await {
+            Ok(told) => format!("{} attempt {} {}", self.lease.item, self.lease.attempt, told.in_words()),
+            Err(lost) => self.lost(&lost),
+        }
+    }
+
+    fn lost(&self, Lost(why): &Lost) -> String {
+        format!("{} attempt {} lost its lease: {why}", self.lease.item, self.lease.attempt)
+    }
+}
+
+/// Waits for the time, then renews.
+async fn renew(
+    desk: &Desk,
+    lease: &Lease,
+    hold: Hold,
+) -> Result<Option<(Stopwatch, super::desk::Renewed)>, Lost> {
+    pause(hold.until_renewal()).await;
+    desk.renew(lease, hold.patience()).await
+}
+
+/// The command was told to end.
+#[derive(Clone, Copy)]
+struct Stop {
+    why: Stopped,
+    since: Stopwatch,
+    grace: Duration,
+}
+
+impl Stop {
+    fn now(why: Stopped, grace: Duration, group: Group) -> Stop {
+        group.terminate();
+        Stop { why, since: Stopwatch::start(), grace }
+    }
+}
+
+/// Done when the command has had its time to end. Never, if nobody told it to.
+async fn patience(stop: &Option<Stop>) {
+    match stop {
+        Some(stop) if stop.grace < Duration::MAX => {
+            pause(stop.grace.saturating_sub(stop.since.elapsed())).await
+        }
+        _ => std::future::pending().await,
+    }
+}
