@@ -88,6 +88,17 @@ impl Tenure {
         Ok(found)
     }
 
+    /// What holds one kind back, if anything does.
+    pub async fn standing_of(&self, kind: &str) -> Result<Standing, Error> {
+        let key = self.queue(kind)?;
+        let lifecycles = self.lifecycles();
+        let table = lifecycles.current(&key.kind);
+        let table =
+            table.ok_or_else(|| Error::NoSuchName { kind: key.kind.clone(), name: kind.to_string() })?;
+        let (control, active) = self.control_of(&key).await?;
+        Ok(Standing { kind: key.kind, rules: Rules::of(table, &control), active, control })
+    }
+
     async fn control_of(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
         let (kept, key) = (self.inner.kept.clone(), key.clone());
         self.beside(async move { kept.control(&key).await }).await

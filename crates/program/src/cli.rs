@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod item;
 mod part;
+mod pause;
 mod serve;
 mod token;
 mod work;
@@ -36,6 +37,7 @@ pub use item::{
 pub use part::{
     Part, PartClerk, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
 };
+pub use pause::{Pause, PauseOf, Resume};
 pub use serve::Serve;
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
@@ -84,6 +86,8 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Token(Token),
     Explain(Explain),
+    Pause(Pause),
+    Resume(Resume),
     Log(Log),
     Export(Export),
     Verify(Verify),
@@ -366,5 +370,38 @@ mod tests {
     #[test]
     fn the_tree_of_commands_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// What documents tell people to type is something that can be typed.
+    #[test]
+    fn every_command_in_the_documents_is_a_command() {
+        let documents = [
+            include_str!("../../../README.md"),
+            include_str!("../../../docs/start.md"),
+            include_str!("../../../docs/operating.md"),
+        ];
+        let mut found = 0;
+        for line in documents.iter().flat_map(|text| text.lines()) {
+            let typed = line.strip_prefix("cargo run --release -- ").or_else(|| line.strip_prefix("tenure "));
+            let Some(typed) = typed else { continue };
+            // As a shell splits it: quotes keep words together, and what is written elsewhere is not the command's.
+            let typed = typed.split(" > ").next().unwrap_or(typed);
+            let mut words = vec!["tenure".to_string()];
+            for (index, part) in typed.split('\'').enumerate() {
+                match index % 2 {
+                    0 => words.extend(part.split_whitespace().map(str::to_string)),
+                    _ => words.push(part.to_string()),
+                }
+            }
+            let words = words
+                .into_iter()
+                .map(|word| if word == "ID" { "01M7HWQRJ60000MEBB15B51XNF".to_string() } else { word });
+            let words: Vec<String> = words.collect();
+            if let Err(error) = Cli::try_parse_from(&words) {
+                panic!("{line}: {error}");
+            }
+            found += 1;
+        }
+        assert!(found > 15, "{found} commands");
     }
 }

@@ -15,6 +15,7 @@ mod lifecycle;
 mod log;
 mod migrate;
 mod part;
+mod pause;
 mod replay;
 mod serve;
 mod token;
@@ -45,6 +46,8 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Part(part) => part::run(&part),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
+        Command::Pause(arguments) => pause::run(&arguments.said, true, output),
+        Command::Resume(arguments) => pause::run(&arguments.said, false, output),
         Command::Token(command) => token::run(command, output),
         Command::Work(arguments) => work::run(&arguments, output),
     }

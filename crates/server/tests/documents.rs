@@ -1,6 +1,6 @@
 //! What is written about the service is what it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenure::core::code::Code;
 
@@ -20,4 +20,25 @@ fn every_code_has_its_cause_and_its_remedy() {
         Code::KNOWN.iter().map(|code| (code.to_string(), code.status())).collect();
     known.insert("INTERNAL_ERROR".to_string(), 500);
     assert_eq!(written, known);
+}
+
+#[test]
+fn every_call_is_on_the_map() {
+    let text = include_str!("../../../docs/http.md");
+    let rows =
+        text.lines().filter_map(|line| line.strip_prefix("| `")).filter_map(|line| line.split('`').next());
+    let written: BTreeSet<String> = rows.map(str::to_string).collect();
+    let document = serde_json::to_value(tenure_server::document()).expect("a document");
+    let mut served = BTreeSet::new();
+    for (path, calls) in document["paths"].as_object().expect("paths") {
+        for method in calls
+            .as_object()
+            .expect("calls")
+            .keys()
+            .filter(|name| ["get", "post", "delete"].contains(&name.as_str()))
+        {
+            served.insert(format!("{} {path}", method.to_uppercase()));
+        }
+    }
+    assert_eq!(written, served);
 }

@@ -22,13 +22,13 @@ pub fn run(command: Job, output: &mut Output) -> Result<Outcome, Error> {
 }
 
 fn submit(arguments: &JobSubmit, output: &mut Output) -> Result<Outcome, Error> {
-    let reply = new::create(Of::Jobs, Of::Jobs.kind(), &arguments.new, &arguments.at)?;
+    let reply = new::create(Of::Jobs, None, &arguments.new, &arguments.at)?;
     told(&reply, arguments.form.json, output)
 }
 
 fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
     let JobList { which, at, form } = arguments;
-    list::run(&Of::Jobs.all().with("kind", Of::Jobs.kind()), which, at, form.json, output)
+    list::run(&Of::Jobs.all(), which, at, form.json, output)
 }
 
 fn retry(arguments: &JobRetry, output: &mut Output) -> Result<Outcome, Error> {

@@ -142,6 +142,5 @@ pub async fn reset(Admin(caller): Admin, KindName(kind): KindName) -> Result<Sta
 }
 
 async fn standing(caller: &Caller, kind: &Kind) -> Result<LimitView, Problem> {
-    let found = caller.tenure.controls().await?.into_iter().find(|standing| standing.kind == *kind);
-    found.map(LimitView::from).ok_or_else(|| Problem::not_found(format!("nothing holds {kind} back")))
+    Ok(LimitView::from(caller.tenure.standing_of(kind).await?))
 }
