@@ -105,7 +105,9 @@ fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
         worker.drain().await;
         network.be_open();
         let [next] = jobs(&tenure, 1).await[..] else { panic!("one job") };
-        assert_eq!(child.until("begun ").last(), Some(&format!("begun {next} 1")));
+        // A lease that it had asked for in the silence counts from then: that one may be over when it is heard of.
+        let begun = child.until("begun ").pop().unwrap();
+        assert!(begun.starts_with(&format!("begun {next} ")), "{begun}");
     });
 }
 
