@@ -14,6 +14,7 @@ mod limits;
 mod metrics;
 mod page;
 mod problem;
+mod rest;
 mod routes;
 mod serve;
 mod shape;

@@ -26,6 +26,9 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// So long may the head of a request take, and so long its body: whoever is slower keeps a connection from others.
 pub const HEAD_WAIT: Duration = Duration::from_secs(10);
 pub const BODY_WAIT: Duration = Duration::from_secs(60);
+/// Of a body that was refused so much is still read, and for so long: whoever sends it gets its answer instead of a broken connection.
+pub const REST_BYTES_MAX: usize = 64 << 20;
+pub const REST_WAIT: Duration = Duration::from_secs(5);
 /// Streams of the log at once. Each looks at the database once a second, also when nothing happens.
 pub const STREAMS_MAX: usize = 256;
 /// Entries that a stream reads before it sends them: all that it holds for a reader who is slow.

@@ -10,6 +10,7 @@ use tenure::databases::measure::Since;
 use crate::access::{Answered, Asker};
 use crate::app::App;
 use crate::problem::Problem;
+use crate::rest;
 use crate::token;
 
 /// A request's name, in the answer and in the log.
@@ -23,6 +24,7 @@ pub async fn outermost(State(app): State<App>, mut request: Request, next: Next)
     let (began, method, asker) = (Since::now(), request.method().clone(), Asker::default());
     let route = request.extensions().get::<MatchedPath>().cloned();
     request.extensions_mut().insert(asker.clone());
+    let request = request.map(rest::whole);
     let mut response = match app.room.clone().try_acquire_owned() {
         Ok(_room) => next.run(request).await,
         Err(_) => axum::response::IntoResponse::into_response(Problem::unavailable(

@@ -81,6 +81,13 @@ fn bad_requests_are_told_where_they_are_bad() {
         service.post("/v1/items", large).await.no(413, "PAYLOAD_TOO_LARGE");
         let larger = json!({ "kind": "job", "payload": "x".repeat(9 << 20) });
         service.post("/v1/items", larger).await.no(413, "PAYLOAD_TOO_LARGE");
+        // Whoever is told at once that it is too much gets to read that, however much is still on its way.
+        let huge = "x".repeat(48 << 20);
+        for (method, path, code) in [(Method::POST, "/v1/items", 413), (Method::POST, "/v1/nothing", 404)] {
+            let mut call = service.call(method, path);
+            call.body = huge.clone();
+            assert_eq!(service.send(call).await.status, code, "{path}");
+        }
         service.get("/v1/nothing").await.no(404, "NOT_FOUND");
         service.get("/v1/items/nonsense").await.no(404, "NOT_FOUND");
         service.send(service.call(Method::PUT, "/v1/items")).await.no(405, "INVALID_REQUEST");
