@@ -65,4 +65,4 @@ pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;
-pub use worker::{Done, Failure, Handler, Job, Lines, Worker, WorkerBuilder};
+pub use worker::{Done, Failure, Handler, Job, LEASE_MARGIN, LEASE_RENEWAL, Lines, Worker, WorkerBuilder};

@@ -33,6 +33,7 @@ use crate::tenure::Tenure;
 use runner::Runner;
 
 pub use handler::{Handler, Job};
+pub use held::{LEASE_MARGIN, LEASE_RENEWAL};
 pub use lines::Lines;
 #[cfg(test)]
 pub(crate) use outcome::How;

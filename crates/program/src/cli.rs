@@ -31,8 +31,8 @@ pub use at::{At, Place, Reach};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use item::{
-    Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow, Job, JobList, JobRetry, JobSubmit,
-    JobWait, New, Which,
+    Item, ItemCreate, ItemList, ItemMove, ItemSaid, ItemShow, Job, JobList, JobRetry, JobSubmit, JobWait,
+    New, Which,
 };
 pub use part::{
     Part, PartClerk, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,

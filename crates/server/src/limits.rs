@@ -7,12 +7,12 @@ pub const REQUEST_BYTES_MAX: usize = 8 << 20;
 /// Things of one call: creates, commits, renewals.
 pub const CALL_MAX: usize = 1_000;
 /// Leases of one call.
-pub const LEASES_MAX: usize = 1_000;
+pub const LEASES_MAX: usize = tenure::core::decide::acquire::ACQUIRE_MAX;
 /// Longer than this nobody waits for an answer: what is between would cut the connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(30);
 /// A page of a list, where its length is not asked for, and at most.
 pub const PAGE: usize = 100;
-pub const PAGE_MAX: usize = 1_000;
+pub const PAGE_MAX: usize = tenure::databases::PAGE_MAX;
 /// Requests that are under way at once, those that wait for work among them. More are told to come back.
 pub const REQUESTS_MAX: usize = 16_384;
 /// How long a server believes what it has read about a token: a token that is revoked on another server is refused here no later.

@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::lines::Said;
 
 /// Of every lease a tenth is left unused: by then the handler has been told, whatever the database says later.
-const MARGIN: u32 = 10;
+pub const LEASE_MARGIN: u32 = 10;
+/// A lease is renewed when a third of it is over: two renewals may fail before it is lost.
+pub const LEASE_RENEWAL: u32 = 3;
 
 #[derive(Debug)]
 pub(super) struct Lease {
@@ -36,11 +38,11 @@ pub(super) struct Lease {
 impl Lease {
     /// From then on somebody else may hold it.
     pub fn deadline(&self) -> Instant {
-        self.asked + self.length - self.length / MARGIN
+        self.asked + self.length - self.length / LEASE_MARGIN
     }
 
     pub fn renew_at(&self) -> Instant {
-        self.asked + self.length / 3
+        self.asked + self.length / LEASE_RENEWAL
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tenure::core::lifecycle::event::Event;
 use tenure::core::time::Time;
 use tenure::databases::outside::chance;
 use tenure::{Done, Job, New, Tenure};
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::place::{PATIENCE, is_sound, jobs, on_postgres, until};
+use crate::place::{PATIENCE, actions, is_sound, jobs, on_postgres, until};
 use crate::program::Program;
 use crate::schema;
 
@@ -107,7 +108,13 @@ fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
         let [next] = jobs(&tenure, 1).await[..] else { panic!("one job") };
         // A lease that it had asked for in the silence counts from then: that one may be over when it is heard of.
         let begun = child.until("begun ").pop().unwrap();
-        assert!(begun.starts_with(&format!("begun {next} ")), "{begun}");
+        let attempt: u64 =
+            begun.strip_prefix(&format!("begun {next} ")).expect("it is that one").parse().unwrap();
+        let attempts = tenure.executions(next).await.unwrap();
+        assert_eq!(attempts.last().map(|one| one.attempt), Some(attempt));
+        for over in &attempts[..attempts.len() - 1] {
+            assert_eq!(over.ended_by.as_deref(), Some("expire"), "{over:?}");
+        }
     });
 }
 
@@ -189,7 +196,10 @@ fn a_loop_that_loses_its_connection_takes_its_next_turn() {
         };
         tokio::time::timeout(PATIENCE, failed).await.expect("a turn fails");
         assert!(tenure.counters().last_failure().is_some());
-        // The next turn did it. Whether that one was counted is another matter: its answer may have been cut off.
+        // The next turn did it, once. It is the log that says so: the answer may have been cut off before it was counted.
         until(&tenure, item, |item| item.lease.is_none()).await;
+        let whole = Tenure::open(url).await.unwrap();
+        let history = whole.history(item).await.unwrap();
+        assert_eq!(actions(&history).iter().filter(|action| **action == Event::Expire).count(), 1);
     });
 }

@@ -15,9 +15,9 @@ pub enum Item {
     /// Move an item by an event of its lifecycle
     Move(ItemMove),
     /// Cancel an item: at once if nobody holds it, else its worker is asked to stop
-    Cancel(ItemCancel),
+    Cancel(ItemSaid),
     /// Erase an item's payload, outputs and records for good; its history stays and still verifies
-    Erase(ItemErase),
+    Erase(ItemSaid),
 }
 
 #[derive(Subcommand, Debug)]
@@ -29,7 +29,7 @@ pub enum Job {
     /// List jobs, oldest first
     List(JobList),
     /// Cancel a job: at once if nobody holds it, else its worker is asked to stop
-    Cancel(ItemCancel),
+    Cancel(ItemSaid),
     /// Submit a failed or cancelled job once more, as a new one
     Retry(JobRetry),
     /// Wait until a job has come to rest; the exit code is 0 only if it succeeded
@@ -156,20 +156,9 @@ pub struct ItemMove {
     pub form: Form,
 }
 
+/// Which one, and why: what is cancelled or erased.
 #[derive(Args, Debug)]
-pub struct ItemCancel {
-    pub id: String,
-    /// Why; it is kept in the history
-    #[arg(long, value_name = "WORDS")]
-    pub reason: Option<String>,
-    #[command(flatten)]
-    pub at: At,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-#[derive(Args, Debug)]
-pub struct ItemErase {
+pub struct ItemSaid {
     pub id: String,
     /// Why; it is kept in the history
     #[arg(long, value_name = "WORDS")]

@@ -7,7 +7,7 @@ pub mod wait;
 
 use serde_json::json;
 
-use crate::cli::{Item, ItemCancel, ItemCreate, ItemErase, ItemList, ItemMove, ItemShow};
+use crate::cli::{Item, ItemCreate, ItemList, ItemMove, ItemSaid, ItemShow};
 use crate::client::{Client, Reply, Target};
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
@@ -91,8 +91,8 @@ fn advance(arguments: &ItemMove, output: &mut Output) -> Result<Outcome, Error> 
     told(&reply, form.json, output)
 }
 
-pub fn cancel(of: Of, arguments: &ItemCancel, output: &mut Output) -> Result<Outcome, Error> {
-    let ItemCancel { id, reason, at, form } = arguments;
+pub fn cancel(of: Of, arguments: &ItemSaid, output: &mut Output) -> Result<Outcome, Error> {
+    let ItemSaid { id, reason, at, form } = arguments;
     let reply = block_on(async {
         let client = Client::at(at, Access::Existing).await?;
         client.post(of.event(id, "cancel"), &json!({ "reason": reason })).await
@@ -100,8 +100,8 @@ pub fn cancel(of: Of, arguments: &ItemCancel, output: &mut Output) -> Result<Out
     told(&reply, form.json, output)
 }
 
-fn erase(arguments: &ItemErase, output: &mut Output) -> Result<Outcome, Error> {
-    let ItemErase { id, reason, at, form } = arguments;
+fn erase(arguments: &ItemSaid, output: &mut Output) -> Result<Outcome, Error> {
+    let ItemSaid { id, reason, at, form } = arguments;
     let reply = block_on(async {
         let client = Client::at(at, Access::Existing).await?;
         client.delete(Of::Items.event(id, "body"), &json!({ "reason": reason })).await

@@ -177,6 +177,7 @@ pub struct CommitMany {
     commits: Vec<CommitOne>,
 }
 
+/// A commit that names its execution. The fields of the other are not flattened into it: bytes would no longer come through unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommitOne {

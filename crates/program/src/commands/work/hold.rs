@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::time::Stopwatch;
+use tenure::{LEASE_MARGIN, LEASE_RENEWAL};
 
-const MARGIN: u32 = 10;
+use crate::time::Stopwatch;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Hold {
@@ -24,11 +24,11 @@ impl Hold {
     }
 
     pub fn until_renewal(&self) -> Duration {
-        (self.length / 3).saturating_sub(self.asked.elapsed())
+        (self.length / LEASE_RENEWAL).saturating_sub(self.asked.elapsed())
     }
 
     pub fn until_end(&self) -> Duration {
-        (self.length - self.length / MARGIN).saturating_sub(self.asked.elapsed())
+        (self.length - self.length / LEASE_MARGIN).saturating_sub(self.asked.elapsed())
     }
 
     pub fn is_over(&self) -> bool {
