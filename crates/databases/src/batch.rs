@@ -41,6 +41,8 @@ pub struct Reply {
     pub fresh: bool,
     /// An acquire got less than it asked for because of this.
     pub held_back: Option<Box<HeldBack>>,
+    /// What a create made is held already: whoever waited for work has it by the same commit. Nobody needs to be told of it.
+    pub leased_at_once: bool,
 }
 
 /// Decides and writes a batch. Every request gets its own reply, once what it says is durable.
@@ -277,7 +279,7 @@ impl Plan {
         let fresh = !decision.changes.is_empty();
         self.changed |= fresh;
         self.add(world, decision.changes);
-        Reply { answer: decision.answer, fresh, held_back: None }
+        Reply { answer: decision.answer, fresh, held_back: None, leased_at_once: false }
     }
 
     /// Takes changes. Entries are only appended: no decision reads them.

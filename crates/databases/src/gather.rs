@@ -5,6 +5,8 @@
 //!                 └─ meanwhile the next batch collects: there is no timer and nobody waits for company ─┘
 //! ```
 //!
+//! Whoever waits for work stands beside the queue (`standing.rs`) and is put into the batch that makes some.
+//!
 //! Nobody is answered before the commit. A caller who stops waiting disturbs nobody: what a writer has begun is
 //! finished, what it has not begun is dropped. A bug that panics while a batch is decided costs the request that has it
 //! and no other: the transaction is rolled back, the batch halved, and the writer goes on.
@@ -15,15 +17,17 @@ mod call;
 mod measures;
 mod shield;
 mod size;
+mod standing;
 mod writer;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use tenure_core::request::Request;
+use tenure_core::request::{Command, Request};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::batch::{BATCH_MAX, Reply};
+use crate::measure::Since;
 use crate::wait::block_on;
 use crate::{Database, Error};
 use call::{Call, Inlet, split};
@@ -31,6 +35,7 @@ use writer::Writer;
 
 pub use measures::Measures;
 pub use size::bytes;
+pub use standing::Standing;
 
 /// What one batch loads and writes is held in memory, once here and once in the database: so much is still quick.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -176,7 +181,7 @@ impl Gather {
 
     async fn try_call(&self, requests: Vec<Request>) -> Replies {
         match self.room.clone().try_acquire_many_owned(self.share(&requests)) {
-            Ok(room) => self.send(Call::new(requests, room)).await,
+            Ok(room) => self.send(Call::new(requests, Some(room))).await,
             Err(_) => {
                 let full = || Err(Error::Unavailable("too many requests wait already".to_string()));
                 requests.iter().map(|_| full()).collect()
@@ -199,6 +204,17 @@ impl Gather {
         block_on(self.ask_all(requests))
     }
 
+    /// An acquire that found nothing stands here until a batch makes something for it, and is part of that batch.
+    pub fn stand(&self, acquire: Request) -> Result<Standing, Error> {
+        assert!(matches!(acquire.command, Command::Acquire(_)), "only an acquire waits for others' work");
+        let (call, answered) = Call::new(vec![acquire], None);
+        let inlet = &self.callers.0;
+        match inlet.stand(call) {
+            Some(number) => Ok(Standing::new(number, answered, inlet.clone())),
+            None => Err(Error::Unavailable("the writers have ended".to_string())),
+        }
+    }
+
     /// What the writers have done so far.
     pub fn measures(&self) -> &Measures {
         &self.measures
@@ -219,7 +235,7 @@ impl Gather {
     async fn call(&self, requests: Vec<Request>) -> Replies {
         let share = self.share(&requests);
         let room = self.room.clone().acquire_many_owned(share).await.expect("the room is never closed");
-        self.send(Call::new(requests, room)).await
+        self.send(Call::new(requests, Some(room))).await
     }
 
     async fn send(&self, (call, answered): (Call, Answered)) -> Replies {
@@ -228,10 +244,13 @@ impl Gather {
             let gone = || Err(Error::Unavailable("the writers have ended".to_string()));
             return (0..count).map(|_| gone()).collect();
         }
-        answered.await.unwrap_or_else(|_| {
-            let gone = || Err(Error::Unknown("the writer ended before it answered".to_string()));
-            (0..count).map(|_| gone()).collect()
-        })
+        match answered.await {
+            Ok((replies, _)) => replies,
+            Err(_) => {
+                let gone = || Err(Error::Unknown("the writer ended before it answered".to_string()));
+                (0..count).map(|_| gone()).collect()
+            }
+        }
     }
 
     /// How much room requests take: one each, or as much as their bytes are of a batch. Never more than there is.
@@ -243,7 +262,7 @@ impl Gather {
 }
 
 type Replies = Vec<Result<Reply, Error>>;
-type Answered = oneshot::Receiver<Replies>;
+type Answered = oneshot::Receiver<(Replies, Since)>;
 
 fn only(mut replies: Replies) -> Result<Reply, Error> {
     replies.pop().expect("every request gets a reply")

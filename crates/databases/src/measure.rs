@@ -60,6 +60,10 @@ impl Since {
         Since(Instant::now())
     }
 
+    pub fn at(self) -> Instant {
+        self.0
+    }
+
     pub fn micros(self) -> u64 {
         u64::try_from(self.0.elapsed().as_micros()).unwrap_or(u64::MAX)
     }

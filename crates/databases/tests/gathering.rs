@@ -7,6 +7,8 @@ mod faulty;
 #[path = "conformance/schema.rs"]
 #[allow(dead_code, reason = "another test program uses the rest")]
 mod schema;
+#[path = "gathering/standing.rs"]
+mod standing;
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};

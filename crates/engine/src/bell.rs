@@ -61,7 +61,7 @@ impl Bells {
             _ => {}
         }
         match &request.command {
-            _ if !reply.fresh => {}
+            _ if !reply.fresh || reply.leased_at_once => {}
             Command::Create(create) => {
                 self.work(&create.kind);
                 if create.run_at.is_some() {

@@ -5,16 +5,54 @@ use std::time::Duration;
 use tenure_core::answer::Answer;
 use tenure_core::request::{Acquire, Command};
 use tenure_databases::batch::Reply;
-use tokio::time::timeout;
+use tenure_databases::gather::Standing;
+use tenure_databases::measure::Since;
+use tokio::sync::watch;
 
 use crate::bell::any;
 use crate::error::Error;
 use crate::tenure::Tenure;
-use crate::time::now;
+use crate::time::{now, pause};
 
 /// How soon somebody who waits for work looks again by itself, and how late at most. A bell rings sooner where it can.
 const LOOK_MIN: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// How a wait for work ended.
+pub(crate) enum Waited {
+    /// A batch that made work has taken it along. It began then.
+    Answered(Result<Reply, tenure_databases::Error>, Since),
+    /// There may be work.
+    Rung,
+    Over,
+}
+
+/// Waits where work is made, if a limit does not forbid it anyway, and for a bell, until the wait is over. What a batch has
+/// taken in by then is waited for: a lease that nobody heard of would be kept from everybody.
+pub(crate) async fn wait_for_work(
+    mut standing: Option<Standing>,
+    bells: &mut [watch::Receiver<u64>],
+    over: impl Future<Output = ()>,
+) -> Waited {
+    let answered = async {
+        match &mut standing {
+            Some(standing) => standing.answered().await,
+            None => std::future::pending().await,
+        }
+    };
+    let waited = tokio::select! {
+        (reply, began) = answered => return Waited::Answered(reply, began),
+        () = any(bells) => Waited::Rung,
+        () = over => Waited::Over,
+    };
+    match standing.as_mut().filter(|standing| !standing.withdraw()) {
+        Some(taken) => {
+            let (reply, began) = taken.answered().await;
+            Waited::Answered(reply, began)
+        }
+        None => waited,
+    }
+}
 
 impl Tenure {
     /// Leases what is next of these kinds. Where there is nothing it waits for work, at most so long; then the answer is empty.
@@ -24,20 +62,38 @@ impl Tenure {
         let mut look = LOOK_MIN;
         loop {
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
-            let reply = self.ask(Command::Acquire(acquire.clone())).await?;
             self.inner.counters.one_acquire();
-            if let Answer::Leased(leases) = &reply.answer {
-                self.inner.counters.leases(leases.len());
-            }
+            let reply = self.ask(Command::Acquire(acquire.clone())).await?;
             let left = patience.saturating_sub(now().duration_since(began));
-            let is_empty = matches!(&reply.answer, Answer::Leased(leases) if leases.is_empty());
-            if !is_empty || left.is_zero() {
+            if self.has_leased(&reply) || left.is_zero() {
                 return Ok(reply);
             }
-            match timeout(look.min(left), any(&mut bells)).await {
-                Ok(()) => look = LOOK_MIN,
-                Err(_) => look = (look * 2).min(LOOK_MAX),
+            let standing = match reply.held_back {
+                None => Some(self.inner.gather.stand(self.request(Command::Acquire(acquire.clone())))?),
+                Some(_) => None,
+            };
+            let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;
+            match waited {
+                Waited::Answered(reply, _) => {
+                    let reply = reply?;
+                    if self.has_leased(&reply) {
+                        return Ok(reply);
+                    }
+                }
+                Waited::Rung => look = LOOK_MIN,
+                Waited::Over => look = (look * 2).min(LOOK_MAX),
             }
+        }
+    }
+
+    /// Counts what an acquire got. Whether that was anything, or a no: both are an answer.
+    fn has_leased(&self, reply: &Reply) -> bool {
+        match &reply.answer {
+            Answer::Leased(leases) => {
+                self.inner.counters.leases(leases.len());
+                !leases.is_empty()
+            }
+            _ => true,
         }
     }
 

@@ -78,6 +78,7 @@ pub(super) fn lease_and_write<T: Tx>(
                 answer: Answer::Leased(Vec::new()),
                 fresh: false,
                 held_back: None,
+                leased_at_once: false,
             });
             decided.press();
             (decided, more)
@@ -89,7 +90,7 @@ pub(super) fn lease_and_write<T: Tx>(
     }
     let (fresh, answer) = (!leases.is_empty(), Answer::Leased(leases));
     let held_back = held_back(&decided.world, request, acquire, &answer);
-    decided.replies[index] = Some(Reply { answer, fresh, held_back });
+    decided.replies[index] = Some(Reply { answer, fresh, held_back, leased_at_once: false });
     Ok(decided)
 }
 

@@ -7,20 +7,25 @@ use std::sync::{Mutex, MutexGuard};
 use tenure_core::request::Request;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
+use super::standing::{self, Waiting};
 use super::{Answered, Options, Replies, bytes};
+use crate::measure::Since;
 
 /// Requests of one caller, which go into one batch.
 #[derive(Debug)]
 pub(super) struct Call {
     requests: Vec<Request>,
     bytes: usize,
-    answer: oneshot::Sender<Replies>,
-    /// Given back when a writer takes the call.
-    room: OwnedSemaphorePermit,
+    answer: Answering,
+    /// Given back when a writer takes the call. One that stands takes none.
+    room: Option<OwnedSemaphorePermit>,
 }
 
+/// The replies, and when their batch began.
+type Answering = oneshot::Sender<(Replies, Since)>;
+
 impl Call {
-    pub fn new(requests: Vec<Request>, room: OwnedSemaphorePermit) -> (Call, Answered) {
+    pub fn new(requests: Vec<Request>, room: Option<OwnedSemaphorePermit>) -> (Call, Answered) {
         let (answer, answered) = oneshot::channel();
         let bytes = requests.iter().map(bytes).sum();
         (Call { requests, bytes, answer, room }, answered)
@@ -29,14 +34,20 @@ impl Call {
     pub fn len(&self) -> usize {
         self.requests.len()
     }
+
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
 }
 
 /// What a writer runs: the requests of some calls, one call after the other.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     pub requests: Vec<Request>,
-    callers: Vec<(usize, oneshot::Sender<Replies>)>,
+    callers: Vec<(usize, Answering)>,
     bytes: usize,
+    /// Where the requests of those begin that stood and were taken in.
+    stood: usize,
 }
 
 impl Load {
@@ -48,12 +59,15 @@ impl Load {
     }
 
     /// Gives every caller the replies to its requests.
-    pub fn answer(self, replies: Replies) {
+    pub fn answer(self, mut replies: Replies, began: Since) {
         assert_eq!(replies.len(), self.requests.len(), "every request gets a reply");
+        if self.stood < self.requests.len() {
+            standing::tell_makers(&self.requests, &mut replies, self.stood);
+        }
         let mut replies = replies.into_iter();
         for (count, answer) in self.callers {
             // Whoever has stopped waiting does not want it.
-            let _ = answer.send(replies.by_ref().take(count).collect());
+            let _ = answer.send((replies.by_ref().take(count).collect(), began));
         }
     }
 }
@@ -71,6 +85,7 @@ pub(super) struct Inlet {
 #[derive(Debug, Default)]
 struct Queue {
     calls: VecDeque<Call>,
+    waiting: Waiting,
     /// Nobody will call any more.
     closed: bool,
     /// Nobody will answer any more.
@@ -99,6 +114,17 @@ impl Inlet {
         true
     }
 
+    /// Lets a call stand until a batch makes something for it. None: there is no writer any more.
+    pub fn stand(&self, call: Call) -> Option<u64> {
+        let mut queue = self.queue();
+        if queue.ended { None } else { Some(queue.waiting.add(call)) }
+    }
+
+    /// False: it does not stand any more.
+    pub fn withdraw(&self, number: u64) -> bool {
+        self.queue().waiting.remove(number).is_some()
+    }
+
     /// The last caller has gone.
     pub fn close(&self) {
         self.queue().closed = true;
@@ -109,7 +135,7 @@ impl Inlet {
     pub fn end(&self) {
         let mut queue = self.queue();
         queue.ended = true;
-        let unanswered = std::mem::take(&mut queue.calls);
+        let unanswered = (std::mem::take(&mut queue.calls), std::mem::take(&mut queue.waiting));
         drop(queue);
         drop(unanswered);
     }
@@ -146,6 +172,10 @@ impl Inlet {
             if !call.answer.is_closed() {
                 load.take(call);
             }
+        }
+        load.stood = load.requests.len();
+        for call in queue.waiting.take_for(&load.requests) {
+            load.take(call);
         }
         let more = !queue.calls.is_empty();
         drop(queue);

@@ -51,7 +51,7 @@ impl<D: Database> Writer<D> {
             let began = Since::now();
             let replies = self.replies(&load.requests).await;
             self.measures.batch(&replies, began);
-            load.answer(replies);
+            load.answer(replies, began);
         }
     }
 

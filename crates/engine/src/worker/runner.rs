@@ -28,7 +28,7 @@ use super::lines::Said;
 use super::outcome::Failure;
 use super::pulse;
 use super::settle::{Ended, Settler, release};
-use crate::bell::any;
+use crate::lease::{Waited, wait_for_work};
 use crate::loops::{Counters, Parts};
 use crate::time::{now, pause};
 
@@ -110,6 +110,19 @@ impl Asked {
     }
 }
 
+fn ask(asker: &Asker, acquire: Request, max: usize) -> (Call, Acquiring) {
+    let gather = asker.gather.clone();
+    (Call { at: now(), max }, Box::pin(async move { acquired(gather.ask(acquire).await) }))
+}
+
+fn acquired(reply: Result<Reply, tenure_databases::Error>) -> Result<Acquired, String> {
+    match reply {
+        Ok(Reply { answer: Answer::Leased(leases), held_back, .. }) => Ok((leases, held_back)),
+        Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl Runner {
     pub async fn run(self) {
         let asker = Asker {
@@ -170,7 +183,7 @@ impl Runner {
                     bells.iter_mut().for_each(|bell| bell.mark_unchanged());
                 }
                 self.parts.counters.one_acquire();
-                asked.ask(self.acquire(asker, room.min(ACQUIRE_MAX), turn));
+                asked.ask(ask(asker, self.acquire(room.min(ACQUIRE_MAX), turn), room.min(ACQUIRE_MAX)));
                 continue;
             }
             let (call, answer) = tokio::select! {
@@ -178,43 +191,53 @@ impl Runner {
                 () = freed => continue,
                 answered = asked.answered() => answered,
             };
-            let wait = match answer {
+            let held_back = match answer {
                 Ok((leases, _)) if !leases.is_empty() => {
-                    self.parts.counters.leases(leases.len());
                     plenty = leases.len() == call.max;
                     self.hand_out(asker, held, ended, &slots, leases, call.at);
                     poll = POLL_MIN;
                     continue;
                 }
-                Ok((_, held_back)) => {
-                    turn += 1;
-                    plenty = false;
-                    held_back.map_or(poll, |held| self.held_back(&held, poll))
-                }
+                Ok((_, held_back)) => held_back,
                 Err(why) => {
-                    self.parts.counters.failed_acquire(&why);
                     plenty = false;
-                    tokio::select! {
-                        () = self.stop.cancelled() => {}
-                        () = pause(AWAY) => {}
-                    }
+                    self.failed(&why).await;
                     continue;
                 }
             };
+            turn += 1;
+            plenty = false;
             if !asked.calls.is_empty() {
                 continue;
             }
-            let rung = any(&mut bells);
-            tokio::select! {
-                () = self.stop.cancelled() => {}
-                () = rung => poll = POLL_MIN,
-                () = pause(wait) => poll = (poll * 2).min(POLL_MAX),
+            let wait = held_back.as_ref().map_or(poll, |held| self.held_back(held, poll));
+            let room = (self.concurrency + ahead.count(held)).saturating_sub(held.len()).min(ACQUIRE_MAX);
+            let standing = match held_back {
+                None if room > 0 => asker.gather.stand(self.acquire(room, turn)).ok(),
+                _ => None,
+            };
+            let over = async {
+                tokio::select! {
+                    () = self.stop.cancelled() => {}
+                    () = pause(wait) => {}
+                }
+            };
+            match wait_for_work(standing, &mut bells, over).await {
+                Waited::Answered(reply, began) => match acquired(reply) {
+                    Ok((leases, _)) => {
+                        plenty = leases.len() == room;
+                        self.hand_out(asker, held, ended, &slots, leases, began.at());
+                        poll = POLL_MIN;
+                    }
+                    Err(why) => self.failed(&why).await,
+                },
+                Waited::Rung => poll = POLL_MIN,
+                Waited::Over => poll = (poll * 2).min(POLL_MAX),
             }
         }
         // What was asked for before the stop is held when the answer comes: it is given back with the rest.
         while !asked.calls.is_empty() {
             if let (call, Ok((leases, _))) = asked.answered().await {
-                self.parts.counters.leases(leases.len());
                 self.hand_out(asker, held, ended, &slots, leases, call.at);
             }
         }
@@ -230,22 +253,22 @@ impl Runner {
         held.until.map_or(poll, |until| until.since(outside::now()).clamp(HELD_BACK_MIN, POLL_MAX))
     }
 
+    /// The database is away, or says no: in a while it may not.
+    async fn failed(&self, why: &str) {
+        self.parts.counters.failed_acquire(why);
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = pause(AWAY) => {}
+        }
+    }
+
     /// The kinds take turns at being the first that is looked at.
-    fn acquire(&self, asker: &Asker, max: usize, turn: usize) -> (Call, Acquiring) {
+    fn acquire(&self, max: usize, turn: usize) -> Request {
         let mut kinds = self.kinds.clone();
         kinds.rotate_left(turn % self.kinds.len());
         let terms = Terms { lease: self.lease, start: true, ..Terms::default() };
         let command = Command::Acquire(Acquire { kinds, max, terms });
-        let request = Request { store: self.parts.store.clone(), actor: self.actor.clone(), command };
-        let gather = asker.gather.clone();
-        let answer = async move {
-            match gather.ask(request).await {
-                Ok(Reply { answer: Answer::Leased(leases), held_back, .. }) => Ok((leases, held_back)),
-                Ok(Reply { answer, .. }) => Err(format!("leases were refused: {answer:?}")),
-                Err(error) => Err(error.to_string()),
-            }
-        };
-        (Call { at: now(), max }, Box::pin(answer))
+        Request { store: self.parts.store.clone(), actor: self.actor.clone(), command }
     }
 
     fn hand_out(
@@ -257,6 +280,7 @@ impl Runner {
         leases: Vec<Granted>,
         asked: Instant,
     ) {
+        self.parts.counters.leases(leases.len());
         let lease_of = |granted: &Granted| Lease {
             store: granted.item.store.clone(),
             length: self.lease.unwrap_or(granted.item.table.settings.lease),

@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tenure::core::answer::Answer;
+use tenure::core::body::Body;
 use tenure::core::execution::Status;
+use tenure::core::id::ItemId;
+use tenure::core::request::{Acquire, Command, Commit, Create, Effects, Terms};
 use tenure::{Done, Failure, Job, New, Tenure};
 use tokio::sync::{Notify, Semaphore};
 
@@ -34,6 +38,65 @@ fn what_is_created_is_run_once_and_its_output_kept() {
         worker.drain().await;
         assert_eq!(runs.load(Ordering::SeqCst), 300);
         assert_eq!(tenure.counters().committed(), 300);
+    });
+}
+
+/// Creates jobs one by one until one is held by the commit that makes it: until somebody has begun to wait.
+async fn create_until_one_is_leased_at_once(tenure: &Tenure) -> ItemId {
+    let create = || Create::new("job".parse().unwrap(), Body::json(*b"1").unwrap());
+    loop {
+        let reply = tenure.ask(Command::Create(create())).await.unwrap();
+        let Answer::Created(item) = reply.answer else { panic!("it is created") };
+        let done = tenure.wait(item.id, PATIENCE).await.unwrap();
+        assert_eq!((&**done.item.state_name(), done.item.fence.0), ("SUCCEEDED", 1));
+        if reply.leased_at_once {
+            return item.id;
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_waits_has_a_job_by_the_commit_that_makes_it() {
+    on_each(async |url| {
+        let tenure = Tenure::open(url).await.unwrap();
+        let work = async |_: Job| Ok(Done::default());
+        let worker = tenure.worker("waits").handle("job", work).start().unwrap();
+        let one = create_until_one_is_leased_at_once(&tenure);
+        tokio::time::timeout(PATIENCE, one).await.expect("it waits where work is made");
+        worker.drain().await;
+    });
+}
+
+#[test]
+fn a_worker_elsewhere_that_waits_has_it_too() {
+    on_each(async |url| {
+        let tenure = Tenure::open(url).await.unwrap();
+        let elsewhere = tenure.acting(tenure.store().clone(), "worker:far".parse().unwrap());
+        let terms = Terms { start: true, ..Terms::default() };
+        let acquire = Acquire { kinds: vec!["job".parse().unwrap()], max: 1, terms };
+        let work = async {
+            loop {
+                let reply = elsewhere.lease(acquire.clone(), PATIENCE).await.unwrap();
+                let Answer::Leased(leases) = reply.answer else { panic!("it may lease") };
+                for granted in leases {
+                    let commit = Commit {
+                        execution: granted.execution,
+                        output: None,
+                        effects: Effects::default(),
+                        finish: true,
+                        session: None,
+                        attests: Vec::new(),
+                    };
+                    elsewhere.ask(Command::Commit(commit)).await.unwrap();
+                }
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            one = tokio::time::timeout(PATIENCE, create_until_one_is_leased_at_once(&tenure)) => {
+                one.expect("it waits where work is made");
+            }
+        }
     });
 }
 

@@ -80,7 +80,8 @@ async fn worker(url: &str, name: &str, lease: Duration, voice: Arc<Voice>) {
     loop {
         looks.tick().await;
         let counters = tenure.counters();
-        let thrown_away = counters.lost() + counters.stale_writes();
+        // A lease may be known to be lost while its last write is on its way to be refused: that is one, and counted as both.
+        let thrown_away = counters.lost().max(counters.stale_writes());
         if thrown_away != told {
             told = thrown_away;
             voice.say(&format!("thrown away {told}"));
