@@ -143,6 +143,13 @@ impl Bells {
         listener
     }
 
+    /// How many wait for the one of these kinds that fewest wait for.
+    pub fn listeners(&self, kinds: &[Kind]) -> usize {
+        let bells = held(&self.kinds);
+        let count = |kind: &Kind| bells.get(kind).map_or(0, watch::Sender::receiver_count);
+        kinds.iter().map(count).min().unwrap_or(0)
+    }
+
     /// The kinds that somebody waits for now.
     pub fn listened(&self) -> Vec<Kind> {
         let kinds = held(&self.kinds);

@@ -17,6 +17,8 @@ use crate::time::{now, pause};
 /// How soon somebody who waits for work looks again by itself, and how late at most. A bell rings sooner where it can.
 const LOOK_MIN: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
+/// When more than so many wait for the same, each looks more seldom: there is always one who looks soon.
+const LOOKERS: usize = 100;
 
 /// How a wait for work ended.
 pub(crate) enum Waited {
@@ -81,7 +83,10 @@ impl Tenure {
                     }
                 }
                 Waited::Rung => look = LOOK_MIN,
-                Waited::Over => look = (look * 2).min(LOOK_MAX),
+                Waited::Over => {
+                    let lookers = self.inner.bells.listeners(&acquire.kinds).div_ceil(LOOKERS).max(1);
+                    look = (look * 2).min(LOOK_MAX * u32::try_from(lookers).unwrap_or(u32::MAX));
+                }
             }
         }
     }

@@ -17,6 +17,9 @@ pub struct Bench {
     pub of: Option<BenchOf>,
     #[command(flatten)]
     pub on: BenchOn,
+    /// Measure the service instead: a server in a process of its own, asked over sockets by this one
+    #[arg(long)]
+    pub http: bool,
     /// Only these measurements
     #[arg(long, value_name = "NAME", num_args = 1.., value_parser = named(&EndToEnd::ALL, EndToEnd::as_str))]
     pub only: Vec<EndToEnd>,
@@ -59,17 +62,36 @@ pub enum EndToEnd {
     CreateAndRun,
     Latency,
     Idle,
+    HttpCreate64,
+    HttpCreate100,
+    HttpDrain,
+    HttpLatency,
+    HttpWork,
+    HttpIdle,
+    HttpPolls,
 }
 
 impl EndToEnd {
-    pub const ALL: [EndToEnd; 6] = [
+    pub const ALL: [EndToEnd; 13] = [
         EndToEnd::Drain,
         EndToEnd::DrainMillion,
         EndToEnd::Create8,
         EndToEnd::CreateAndRun,
         EndToEnd::Latency,
         EndToEnd::Idle,
+        EndToEnd::HttpCreate64,
+        EndToEnd::HttpCreate100,
+        EndToEnd::HttpDrain,
+        EndToEnd::HttpLatency,
+        EndToEnd::HttpWork,
+        EndToEnd::HttpIdle,
+        EndToEnd::HttpPolls,
     ];
+
+    /// Asked of a server, as callers elsewhere do.
+    pub fn is_over_http(self) -> bool {
+        self.as_str().starts_with("http_")
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,6 +101,13 @@ impl EndToEnd {
             EndToEnd::CreateAndRun => "create_and_run",
             EndToEnd::Latency => "latency",
             EndToEnd::Idle => "idle",
+            EndToEnd::HttpCreate64 => "http_create_64",
+            EndToEnd::HttpCreate100 => "http_create_100",
+            EndToEnd::HttpDrain => "http_drain",
+            EndToEnd::HttpLatency => "http_latency",
+            EndToEnd::HttpWork => "http_work",
+            EndToEnd::HttpIdle => "http_idle",
+            EndToEnd::HttpPolls => "http_polls",
         }
     }
 }

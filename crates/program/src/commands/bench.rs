@@ -6,6 +6,7 @@ mod acquire;
 mod create;
 mod drain;
 mod end_to_end;
+mod http;
 mod limits;
 mod measure;
 mod pinned;

@@ -85,6 +85,36 @@ fn what_two_processes_do_on_postgres_is_an_object_a_line() {
 }
 
 #[test]
+fn what_a_service_does_is_an_object_a_line_and_nothing_is_left() {
+    let folder = folder("bench-http");
+    let sqlite = format!("sqlite:{}", folder.path());
+    let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
+    let measured = [
+        "http_create_64",
+        "http_create_100",
+        "http_drain",
+        "http_latency",
+        "http_work",
+        "http_idle",
+        "http_polls",
+    ];
+    for (url, store, limits) in [
+        (&sqlite, "sqlite", &["commit_1", "commit_100", "fdatasync"][..]),
+        (&server, "postgres", &["insert_1", "insert_32"]),
+    ] {
+        let run = tenure(["bench", "--http", "--quick", "--json", "--db", url]).code(0);
+        let names: Vec<&str> = limits.iter().copied().chain(measured).collect();
+        let rows = rows(&run, store, &names);
+        let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect("it is there");
+        assert_eq!(row("http_polls")["callers"], 50);
+        assert_eq!((&row("http_drain")["n"], &row("http_drain")["batch"]), (&1_000.into(), &500.into()));
+        assert_eq!(row("http_work")["limit_name"], "fork_exec");
+        assert!(row("http_latency")["p99_ms"].as_f64() > Some(0.0), "{run:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
+}
+
+#[test]
 fn a_table_shows_limits_ratios_and_targets() {
     let folder = folder("bench-table");
     let url = format!("sqlite:{}", folder.path());

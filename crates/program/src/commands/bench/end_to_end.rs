@@ -9,6 +9,7 @@ use std::time::Duration;
 use tenure::{Done, Job, New, Tenure};
 
 use super::create;
+use super::http;
 use super::measure::{Latencies, Memory, rate};
 use super::report::{Goal, Row};
 use super::rounds::{self, Rounds};
@@ -27,6 +28,10 @@ struct Sizes {
     create_8: usize,
     create_and_run: usize,
     latency: usize,
+    http_create: usize,
+    http_many: usize,
+    work: usize,
+    polls: usize,
     idle_settle: Duration,
     idle_span: Duration,
 }
@@ -43,6 +48,10 @@ impl Sizes {
             create_8: of(24_000),
             create_and_run: of(64_000),
             latency: of(1_000),
+            http_create: of(64_000),
+            http_many: of(200_000),
+            work: of(1_000),
+            polls: of(5_000),
             idle_settle: idle * 2,
             idle_span: idle * 5,
         }
@@ -59,7 +68,10 @@ const LATENCY_RATE: u32 = 50;
 pub fn run(arguments: &Arguments, output: &mut Output) -> Result<Outcome, Error> {
     let target = Target::open(&arguments.on.db)?;
     // With SQLite the two would only take turns at one file.
-    let has = |which: &EndToEnd| *which != EndToEnd::CreateAndRun || target.is_postgres();
+    let has = |which: &EndToEnd| {
+        let is_meant = !arguments.only.is_empty() || which.is_over_http() == arguments.http;
+        is_meant && (*which != EndToEnd::CreateAndRun || target.is_postgres())
+    };
     let wanted = rounds::wanted(&EndToEnd::ALL, &arguments.only, has);
     rounds::run(&Sizes::new(arguments.on.quick), target, wanted, arguments.on.form, output)
 }
@@ -74,8 +86,10 @@ impl Rounds for Sizes {
     fn against(which: EndToEnd) -> Against {
         match which {
             EndToEnd::Drain | EndToEnd::Create8 | EndToEnd::CreateAndRun => Against::Many,
-            EndToEnd::Latency => Against::One,
+            EndToEnd::HttpCreate64 | EndToEnd::HttpCreate100 | EndToEnd::HttpDrain => Against::Many,
+            EndToEnd::Latency | EndToEnd::HttpLatency => Against::One,
             EndToEnd::DrainMillion | EndToEnd::Idle => Against::Itself,
+            EndToEnd::HttpWork | EndToEnd::HttpIdle | EndToEnd::HttpPolls => Against::Itself,
         }
     }
 
@@ -95,6 +109,19 @@ impl Rounds for Sizes {
             (EndToEnd::Latency, _) => Goal::AtMost(4.0),
             // K-52.
             (EndToEnd::Idle, _) => Goal::AtMost(0.01),
+            // 10,000, 50,000 and 20,000 a second on the first of those machines, 7,000, 35,000 and 16,000 on the second.
+            (EndToEnd::HttpCreate64, "sqlite") => Goal::AtLeast(0.038),
+            (EndToEnd::HttpCreate64, _) => Goal::AtLeast(0.31),
+            (EndToEnd::HttpCreate100, "sqlite") => Goal::AtLeast(0.19),
+            (EndToEnd::HttpCreate100, _) => Goal::AtLeast(1.57),
+            (EndToEnd::HttpDrain, "sqlite") => Goal::AtLeast(0.076),
+            (EndToEnd::HttpDrain, _) => Goal::AtLeast(0.72),
+            // Half as much again as inside a program, for the way there and back.
+            (EndToEnd::HttpLatency, "sqlite") => Goal::AtMost(6.0),
+            (EndToEnd::HttpLatency, _) => Goal::AtMost(5.0),
+            (EndToEnd::HttpWork, "sqlite") => Goal::AtMost(1.0),
+            (EndToEnd::HttpWork, _) => Goal::AtMost(2.0),
+            (EndToEnd::HttpIdle | EndToEnd::HttpPolls, _) => Goal::AtMost(1.0),
         })
     }
 
@@ -116,6 +143,13 @@ impl Rounds for Sizes {
                 let url = target.fresh().await?;
                 processes::idle(&url, self.idle_settle, self.idle_span).await
             }
+            EndToEnd::HttpCreate64 => http::create(&target.fresh().await?, 64, 1, self.http_create).await,
+            EndToEnd::HttpCreate100 => http::create(&target.fresh().await?, 8, 100, self.http_many).await,
+            EndToEnd::HttpDrain => http::drain(&target.fresh().await?, self.drain).await,
+            EndToEnd::HttpLatency => http::latency(&target.fresh().await?, self.latency).await,
+            EndToEnd::HttpWork => http::work(&target.fresh().await?, self.work).await,
+            EndToEnd::HttpIdle => http::idle(&target.fresh().await?, self.idle_settle).await,
+            EndToEnd::HttpPolls => http::polls(&target.fresh().await?, self.polls).await,
         }
     }
 }
