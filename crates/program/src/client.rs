@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,6 +52,8 @@ pub struct Client {
     /// Shown to a server. Who has opened the database needs none.
     token: Option<String>,
     actor: Option<&'static str>,
+    /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
+    trace: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +98,8 @@ impl Client {
             Way::Here(_) => None,
             Way::There(_) => token(reach)?,
         };
-        Ok(Client { way, store, token, actor: None })
+        let trace = std::env::var("TRACEPARENT").ok();
+        Ok(Client { way, store, token, actor: None, trace })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
@@ -149,6 +152,10 @@ impl Client {
         }
         if let Some(actor) = self.actor {
             request = request.header("tenure-actor", actor);
+        }
+        // What is no trace is no error, here and at the service.
+        if let Some(trace) = self.trace.as_deref().and_then(|trace| HeaderValue::from_str(trace).ok()) {
+            request = request.header("traceparent", trace);
         }
         request.body(Full::from(body)).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
     }
