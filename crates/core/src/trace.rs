@@ -89,8 +89,7 @@ fn read_state(text: &str) -> Option<String> {
 
 fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.split_once('=') else { return false };
-    let in_key =
-        |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/' | b'@');
+    let in_key = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/' | b'@');
     let first = key.bytes().next();
     let is_key = first.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     is_key
@@ -157,13 +156,16 @@ mod tests {
             let trace = Trace::read(&format!("00-{TRACE}-{PARENT}-00"), text).expect("the parent is good");
             trace.state().map(String::from)
         };
-        assert_eq!(state("rojo=00f067aa0ba902b7, congo=t61 rc,,"), Some("rojo=00f067aa0ba902b7,congo=t61 rc".into()));
+        assert_eq!(
+            state("rojo=00f067aa0ba902b7, congo=t61 rc,,"),
+            Some("rojo=00f067aa0ba902b7,congo=t61 rc".into())
+        );
         assert_eq!(state("t@vendor=1"), Some("t@vendor=1".into()));
         for wrong in ["", "rojo", "=1", "rojo=", "Rojo=1", "rojo=a=b", "rojo=ä"] {
             assert_eq!(state(wrong), None, "{wrong}");
         }
         assert_eq!(state(&vec!["a=1"; MEMBERS_MAX + 1].join(",")), None);
-        let long = format!("{},b=2", vec!["a=".to_string() + &"x".repeat(100); 5].join(","));
+        let long = format!("{},b=2", vec![format!("a={}", "x".repeat(100)); 5].join(","));
         let kept = state(&long).expect("its beginning");
         assert!(kept.len() <= STATE_BYTES_MAX && long.starts_with(&kept), "{kept}");
         assert_eq!(kept.split(',').count(), 4, "whole members, from the first on");

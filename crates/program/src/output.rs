@@ -93,6 +93,12 @@ impl Output {
         done
     }
 
+    /// Tells something that is neither output nor the end, on standard error.
+    pub fn remark(&mut self, text: impl Display) {
+        // Nobody is left to tell when this can not be written.
+        let _ = writeln!(AutoStream::auto(io::stderr().lock()), "{}", styled(FAINT, text));
+    }
+
     /// Tells an error and what to do about it, on standard error.
     pub fn complain(&mut self, error: &Error) {
         let mut err = AutoStream::auto(io::stderr().lock());

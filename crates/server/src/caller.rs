@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::{HeaderMap, header};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use tenure::Tenure;
 use tenure::core::actor::{Actor, Role};
 use tenure::core::answer::Granted;

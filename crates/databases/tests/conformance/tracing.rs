@@ -63,7 +63,8 @@ pub async fn a_trace_is_erased_with_the_bodies<H: Harness>(bench: &Bench<H>) {
     assert_eq!(bench.item(job).await.trace, trace());
     assert!(bench.ask("api:test", erase(job)).await.is_yes());
     assert_eq!(bench.item(job).await.trace, None);
-    let again = bench.ask("api:test", Command::Create(Create { origin: Some(job), ..new("job", "{}") })).await;
+    let again =
+        bench.ask("api:test", Command::Create(Create { origin: Some(job), ..new("job", "{}") })).await;
     let Answer::Created(again) = again else { panic!("{again:?}") };
     assert_eq!(again.trace, None, "what is gone is not handed on");
 }
