@@ -1,7 +1,8 @@
 //! `tenure schedule`: work that comes at its times.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::item::new;
 use crate::cli::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
@@ -40,24 +41,46 @@ fn schedules() -> Target {
     Target::new(["v1", "schedules"])
 }
 
+/// As the service takes it; the payload goes as it was written.
+#[derive(Serialize)]
+struct Order<'a> {
+    name: &'a str,
+    times: &'a str,
+    zone: Option<&'a str>,
+    catch_up: &'a str,
+    catch_up_max: Option<u32>,
+    from: Option<&'a str>,
+    jitter_ms: u128,
+    creates: Creates<'a>,
+}
+
+#[derive(Serialize)]
+struct Creates<'a> {
+    kind: &'a str,
+    payload: &'a RawValue,
+    key: Option<&'a str>,
+    priority: Option<i8>,
+    max_attempts: Option<u32>,
+}
+
 fn create(arguments: &ScheduleCreate, output: &mut Output) -> Result<Outcome, Error> {
     let payload = new::payload(arguments.payload.as_deref())?;
-    let mut body = json!({
-        "name": arguments.name,
-        "times": arguments.times,
-        "catch_up": arguments.catch_up,
-        "jitter_ms": arguments.jitter.map_or(0, |jitter| jitter.as_millis() as u64),
-        "creates": {
-            "kind": arguments.kind,
-            "payload": payload,
-            "key": arguments.key,
-            "priority": arguments.priority,
-            "max_attempts": arguments.max_attempts,
+    let body = Order {
+        name: &arguments.name,
+        times: &arguments.times,
+        zone: arguments.zone.as_deref(),
+        catch_up: &arguments.catch_up,
+        catch_up_max: arguments.catch_up_max,
+        from: arguments.from.as_deref(),
+        jitter_ms: arguments.jitter.map_or(0, |jitter| jitter.as_millis()),
+        creates: Creates {
+            kind: &arguments.kind,
+            payload: &payload,
+            key: arguments.key.as_deref(),
+            priority: arguments.priority,
+            max_attempts: arguments.max_attempts,
         },
-    });
-    body["zone"] = json!(arguments.zone);
-    body["catch_up_max"] = json!(arguments.catch_up_max);
-    body["from"] = json!(arguments.from);
+    };
     let reply = block_on(async {
         let client = Client::at(&arguments.at, Access::MayCreate).await?;
         client.post(schedules(), &body).await
