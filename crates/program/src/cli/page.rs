@@ -56,10 +56,13 @@ fn rows(command: &Command, before: &str, page: &mut String) {
         return;
     }
     let name = format!("{before} {}", command.get_name());
-    if command.has_subcommands() {
-        command.get_subcommands().for_each(|inner| rows(inner, &name, page));
-        return;
+    if !command.is_subcommand_required_set() {
+        row(command, &name, page);
     }
+    command.get_subcommands().for_each(|inner| rows(inner, &name, page));
+}
+
+fn row(command: &Command, name: &str, page: &mut String) {
     let words: String =
         command.get_positionals().map(|argument| format!(" {}", positional(argument))).collect();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -96,7 +99,12 @@ fn place(command: &Command) -> &'static str {
 }
 
 fn options(command: &Command) -> String {
-    let own = command.get_arguments().filter_map(Arg::get_long).filter(|long| !SHARED.contains(long));
+    // A token's `--store` is what it is for, not where it is.
+    let is_shared = |argument: &&Arg| {
+        let is_told = argument.get_long().is_none_or(|long| SHARED.contains(&long));
+        is_told && !(argument.get_long() == Some("store") && argument.get_env().is_none())
+    };
+    let own = command.get_arguments().filter(|argument| !is_shared(argument)).filter_map(Arg::get_long);
     own.map(|long| format!("`--{long}`")).collect::<Vec<_>>().join(" ")
 }
 

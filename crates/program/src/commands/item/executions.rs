@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Of;
+use super::shown::to_the_second;
 use crate::cli::ItemOne;
 use crate::client::Client;
 use crate::database::{Access, run as block_on};
@@ -48,12 +49,13 @@ pub fn run(of: Of, arguments: &ItemOne, output: &mut Output) -> Result<Outcome, 
 }
 
 fn row(one: Shown) -> [String; 7] {
+    let time = |time: Option<String>| time.as_deref().map_or(String::new(), to_the_second);
     [
         one.attempt.to_string(),
         one.status,
         one.lease_owner,
-        one.started_at.unwrap_or_default(),
-        one.finished_at.unwrap_or_default(),
+        time(one.started_at),
+        time(one.finished_at),
         one.ended_by.unwrap_or_default(),
         one.reason.unwrap_or_default(),
     ]
