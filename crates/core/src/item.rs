@@ -1,6 +1,6 @@
 //! An item: a unit of work, as its log says it is.
 //!
-//! Everything here but `lease.heartbeat` and `lease.expires` is a function of the item's entries (`project`).
+//! Everything here but `lease.heartbeat`, `lease.expires` and `trace` is a function of the item's entries (`project`).
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -17,6 +17,7 @@ use crate::lifecycle::event::Event;
 use crate::lifecycle::tables::Tables;
 use crate::lifecycle::{Phase, SharedTable, StateId};
 use crate::time::Time;
+use crate::trace::Trace;
 use crate::word::{Key, Label, Store};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +56,8 @@ pub struct Item {
     pub output: Option<Hash>,
     /// Its bodies are gone; the hashes stay.
     pub erased: bool,
+    /// The trace that whoever works on it goes on with. Not in the log: it is erased with the bodies.
+    pub trace: Option<Arc<Trace>>,
     /// The move or cancel that made it what it is: the same request again is a repeat.
     pub request: Option<Hash>,
     pub created_by: Actor,
@@ -197,9 +200,10 @@ impl Item {
         self.table.settings.backoff.after(self.failures.saturating_add(1))
     }
 
-    /// The part that the log fixes: a held lease's heartbeat and expiry are set to the moment it was acquired.
+    /// The part that the log fixes: a held lease's heartbeat and expiry are set to the moment it was acquired, and there is no
+    /// trace.
     pub fn as_logged(&self) -> Item {
-        let mut logged = self.clone();
+        let mut logged = Item { trace: None, ..self.clone() };
         if let Some(lease) = &mut logged.lease {
             lease.heartbeat = lease.since;
             lease.expires = lease.since;

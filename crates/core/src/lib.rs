@@ -82,5 +82,6 @@ pub mod replay;
 pub mod request;
 pub mod retry;
 pub mod time;
+pub mod trace;
 pub mod word;
 pub mod world;

@@ -92,6 +92,7 @@ pub fn born(entry: &Entry, birth: &Birth, table: &SharedTable, state: StateId, h
         payload: birth.payload,
         output: None,
         erased: false,
+        trace: None,
         request: None,
         created_by: entry.actor.clone(),
         created: entry.at,
@@ -404,6 +405,7 @@ impl Next<'_> {
             }
             Event::Erase => {
                 self.item.erased = true;
+                self.item.trace = None;
                 self.because(reason);
                 self.stays(self.before.fence)
             }

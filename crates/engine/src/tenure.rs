@@ -15,6 +15,7 @@ use tenure_core::lifecycle::shipped;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
 use tenure_core::time::Time;
+use tenure_core::trace::Trace;
 use tenure_core::word::{Key, Store, Who};
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
@@ -140,6 +141,7 @@ pub struct New {
     priority: Option<i8>,
     run_at: Option<Time>,
     attempts: Option<u32>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl New {
@@ -148,7 +150,16 @@ impl New {
         let payload =
             payload.and_then(|bytes| Body::json(bytes).map_err(|problem| problem.detail.to_string()));
         let kind = kind.into();
-        New { kind, payload, idempotency_key: None, key: None, priority: None, run_at: None, attempts: None }
+        New {
+            kind,
+            payload,
+            idempotency_key: None,
+            key: None,
+            priority: None,
+            run_at: None,
+            attempts: None,
+            trace: None,
+        }
     }
 
     pub fn job(payload: &impl Serialize) -> New {
@@ -184,6 +195,13 @@ impl New {
         self
     }
 
+    /// The trace that it is done for: `traceparent` and `tracestate` (or nothing) of W3C Trace Context. Handlers get it with
+    /// [`Job::traceparent`](crate::Job::traceparent). What is no `traceparent` is left out.
+    pub fn trace(mut self, traceparent: &str, tracestate: &str) -> New {
+        self.trace = Trace::read(traceparent, tracestate).map(Arc::new);
+        self
+    }
+
     pub(crate) fn into_create(self) -> Result<Create, Error> {
         let key = |text: Option<String>| text.map(|text| text.parse::<Key>()).transpose();
         let mut create = Create::new(self.kind.parse()?, self.payload.map_err(Error::Json)?);
@@ -192,6 +210,7 @@ impl New {
         create.priority = self.priority;
         create.run_at = self.run_at;
         create.attempts = self.attempts;
+        create.trace = self.trace;
         Ok(create)
     }
 }

@@ -4,8 +4,15 @@ mod at;
 mod bench;
 mod chaos;
 mod item;
+mod keep;
+mod lifecycle;
+mod limit;
+mod look;
+#[cfg(test)]
+mod page;
 mod part;
 mod pause;
+mod schedule;
 mod serve;
 mod token;
 mod work;
@@ -14,30 +21,33 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use tenure_core::hash::{Hash, NotAHash};
 use tenure_core::id::{ItemId, NotAnId};
-use tenure_core::lifecycle::diagram::Format;
 use tenure_core::word::{NotAWord, Store};
 
 use crate::config::Config;
 use crate::outcome::USAGE;
 use crate::output::Output;
 
-pub use at::{At, Place, Reach};
+pub use at::{At, Db, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use item::{
-    Item, ItemCreate, ItemList, ItemMove, ItemSaid, ItemShow, Job, JobList, JobRetry, JobSubmit, JobWait,
-    New, Which,
+    Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
+    JobSubmit, JobWait, New, Which,
 };
+pub use keep::{Backup, Doctor, Export, Migrate, Replay, Verify};
+pub use lifecycle::{Add, Check, Draw, Lifecycle, List, Show};
+pub use limit::{Limit, LimitList, LimitReset, LimitSet};
+pub use look::{Explain, Log};
 pub use part::{
     Part, PartClerk, PartExec, PartIdle, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
 };
 pub use pause::{Pause, PauseOf, Resume};
+pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
 pub use serve::Serve;
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
@@ -72,7 +82,7 @@ pub enum Command {
     Serve(Serve),
     Demo(Demo),
     Check(Check),
-    /// List, show and draw lifecycles
+    /// List, show and draw lifecycles, and put your own in force
     #[command(subcommand, arg_required_else_help = true)]
     Lifecycle(Lifecycle),
     /// Submit, show, list, cancel, retry and wait for jobs
@@ -82,6 +92,12 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
     Work(Work),
+    /// Create, list, pause, resume and remove schedules: work that comes at its times
+    #[command(subcommand, arg_required_else_help = true)]
+    Schedule(Schedule),
+    /// List, set and reset what holds kinds back
+    #[command(subcommand, arg_required_else_help = true, alias = "limits")]
+    Limit(Limit),
     /// Make, list and revoke tokens: who may ask a server for what
     #[command(subcommand, arg_required_else_help = true)]
     Token(Token),
@@ -111,133 +127,6 @@ pub struct Demo {
     pub keep: bool,
 }
 
-/// Say why an item is where it is, and how it moves on
-///
-/// What it waits for and for whom, who holds it, how it ended; what happens by itself, and what somebody can type.
-#[derive(Args, Debug)]
-pub struct Explain {
-    #[arg(value_name = "ID", value_parser = item)]
-    pub item: ItemId,
-    #[command(flatten)]
-    pub db: Db,
-    /// The store that the item is in
-    #[arg(long, default_value = "default", value_parser = store)]
-    pub store: Store,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Show what happened, oldest first
-#[derive(Args, Debug)]
-pub struct Log {
-    #[command(flatten)]
-    pub db: Db,
-    /// Only this item's history
-    #[arg(long, value_name = "ID", value_parser = item)]
-    pub item: Option<ItemId>,
-    /// The store that the item is in
-    #[arg(long, default_value = "default", value_parser = store)]
-    pub store: Store,
-    /// Only what comes after this position; with --item, after this version
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub after: u64,
-    /// At most so many entries
-    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
-    pub limit: usize,
-    /// All there are, and then each as it comes
-    #[arg(long, conflicts_with_all = ["item", "limit"])]
-    pub follow: bool,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Write the log as a file that anyone can verify, and that any Tenure can replay
-///
-/// Equal logs give equal bytes. The file holds every entry and the lifecycles they are under; payloads, outputs and
-/// records are in it by hash. docs/export.md says how it is made.
-#[derive(Args, Debug)]
-pub struct Export {
-    /// Where to; it appears under this name when it is whole. Standard output if it is left out, or `-`
-    pub file: Option<String>,
-    #[command(flatten)]
-    pub db: Db,
-}
-
-/// Find whatever was changed in a log, in an exported file or in a database
-///
-/// Every entry is held against its hash, its item's chain and the lifecycle; in a database every item is held against
-/// its entries, too. A log that somebody wrote anew as a whole is found with a head that was kept elsewhere.
-#[derive(Args, Debug)]
-pub struct Verify {
-    /// An exported file, `-` for standard input, or the URL of a database, as in sqlite:tenure.db
-    #[arg(value_name = "FILE|URL")]
-    pub what: Option<String>,
-    /// A head that was kept: the log must have had it, at its end or before
-    #[arg(long, value_name = "HASH", value_parser = hash)]
-    pub head: Option<Hash>,
-    #[command(flatten)]
-    pub db: Db,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Ask a live database whether everything holds that should, and what endangers it
-///
-/// It reads bounded slices, locks nothing and writes nothing, so it can be asked at any time. `verify` reads everything.
-/// Ends with 0 where all is well, with 1 where something is wrong, with 2 where it could not look.
-#[derive(Args, Debug)]
-pub struct Doctor {
-    #[command(flatten)]
-    pub db: Db,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Make a database from an exported log
-///
-/// The file is verified first: if anything is wrong with it, nothing is written. The database must be empty, or hold what
-/// an interrupted replay of the same file has left there, which is then carried on.
-#[derive(Args, Debug)]
-pub struct Replay {
-    pub file: String,
-    /// The database, as in sqlite:tenure.db
-    #[arg(long, value_name = "URL")]
-    pub into: String,
-}
-
-/// Copy a database while it is in use
-///
-/// On SQLite the copy is a database, and it is verified; on PostgreSQL it is a dump for pg_restore.
-#[derive(Args, Debug)]
-pub struct Backup {
-    /// Where to; nothing that exists is replaced
-    pub file: String,
-    #[command(flatten)]
-    pub db: Db,
-}
-
-/// Bring a database's schema up to date
-///
-/// Every command that opens a database does so, too. Each step happens whole or not at all.
-#[derive(Args, Debug)]
-pub struct Migrate {
-    /// Only say what would be done
-    #[arg(long)]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub db: Db,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-/// Which database.
-#[derive(Args, Clone, Debug)]
-pub struct Db {
-    /// The database, as in sqlite:tenure.db
-    #[arg(long = "db", value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
-    pub url: String,
-}
-
 fn item(text: &str) -> Result<ItemId, String> {
     text.parse().map_err(|error: NotAnId| error.to_string())
 }
@@ -265,53 +154,6 @@ fn hash(text: &str) -> Result<Hash, String> {
     text.parse().map_err(|NotAHash| "a head is 64 hexadecimal digits in lower case".to_string())
 }
 
-/// Read lifecycle files and explore everything that can happen to their items
-///
-/// A fault is told as FILE:LINE: WHAT. Exploring runs every order of events that workers, crashes, expiry and repeated
-/// requests can produce; a promise that breaks is told with the shortest way to get there. Files that are given
-/// together may name each other's kinds, and those that ship with Tenure.
-#[derive(Args, Debug)]
-pub struct Check {
-    /// Lifecycle files; a folder stands for every .md file in it, `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<String>,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-#[derive(Subcommand, Debug)]
-pub enum Lifecycle {
-    /// List the lifecycles that ship with Tenure
-    List(List),
-    /// Print a lifecycle as it is written: a good template for your own
-    Show(Show),
-    /// Draw a lifecycle as a diagram
-    Draw(Draw),
-}
-
-#[derive(Args, Debug)]
-pub struct List {
-    #[command(flatten)]
-    pub form: Form,
-}
-
-#[derive(Args, Debug)]
-pub struct Show {
-    /// The name of a shipped lifecycle, as in `job`, or the path of a file, as in ./expense.md; `-` is standard input
-    pub kind: String,
-    #[command(flatten)]
-    pub form: Form,
-}
-
-#[derive(Args, Debug)]
-pub struct Draw {
-    /// The name of a shipped lifecycle, as in `job`, or the path of a file, as in ./expense.md; `-` is standard input
-    pub kind: String,
-    /// mermaid is drawn by GitHub, dot by graphviz; svg is a picture: `tenure lifecycle draw job --format svg > job.svg`
-    #[arg(long, default_value = Format::Mermaid.as_str(), value_parser = format())]
-    pub format: Format,
-}
-
 /// Print what a shell needs to complete the command line
 ///
 /// bash: `tenure completions bash > ~/.local/share/bash-completion/completions/tenure`; zsh: into a file `_tenure` of your $fpath.
@@ -333,10 +175,6 @@ pub struct Form {
     pub json: bool,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
-}
-
 /// Reads the command line and, beneath it, the environment and the configuration. Help, the version and whatever is wrong
 /// are printed here and end with the exit code returned.
 pub fn read() -> Result<Command, ExitCode> {
@@ -354,6 +192,7 @@ pub fn read() -> Result<Command, ExitCode> {
 fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
     let read = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     read.map_err(|error| {
+        let error = if names_a_server(&error) { wants_none() } else { error };
         // Nobody is left to tell when this can not be printed.
         let _ = error.print();
         match error.kind() {
@@ -361,6 +200,18 @@ fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
             _ => ExitCode::from(USAGE),
         }
     })
+}
+
+/// Somebody gave --url to a command that has none.
+fn names_a_server(error: &clap::Error) -> bool {
+    let named = |context: &ContextValue| matches!(context, ContextValue::String(name) if name == "--url");
+    error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::InvalidArg).is_some_and(named)
+}
+
+fn wants_none() -> clap::Error {
+    let words =
+        "this command asks no server; where it works on a database, it takes --db or --into with its URL\n";
+    clap::Error::raw(ErrorKind::UnknownArgument, words)
 }
 
 #[cfg(test)]
@@ -379,6 +230,7 @@ mod tests {
             include_str!("../../../README.md"),
             include_str!("../../../docs/start.md"),
             include_str!("../../../docs/operating.md"),
+            include_str!("../../../docs/lifecycles.md"),
         ];
         let mut found = 0;
         for line in documents.iter().flat_map(|text| text.lines()) {

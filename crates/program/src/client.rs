@@ -3,6 +3,7 @@
 //! The service is either somewhere else, behind a socket, or here: the very same router on a database that the command opened
 //! itself. Nothing is done in two ways. Of a SQLite file whose server runs the server is asked: it is the one who writes.
 
+mod events;
 mod socket;
 mod target;
 
@@ -10,9 +11,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Bytes};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +29,7 @@ use tower::ServiceExt;
 use crate::cli::{At, Place, Reach};
 use crate::database::{self, Access};
 use crate::outcome::{Error, Refused};
+use events::Events;
 use socket::Socket;
 
 pub use target::Target;
@@ -52,6 +55,8 @@ pub struct Client {
     /// Shown to a server. Who has opened the database needs none.
     token: Option<String>,
     actor: Option<&'static str>,
+    /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
+    trace: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +101,18 @@ impl Client {
             Way::Here(_) => None,
             Way::There(_) => token(reach)?,
         };
-        Ok(Client { way, store, token, actor: None })
+        let trace = std::env::var("TRACEPARENT").ok();
+        Ok(Client { way, store, token, actor: None, trace })
+    }
+
+    /// On the database itself, whether a server runs on it or not: whoever can open it needs no token.
+    pub async fn beside(reach: &Reach, access: Access) -> Result<Client, Error> {
+        let Place::Database(url) = &reach.place else {
+            return Err(Error::WantsDatabase { url: reach.place.to_string() });
+        };
+        database::parse(url, access)?;
+        let way = Way::Here(here(url, Loops::LeftToOthers).await?);
+        Ok(Client { way, store: None, token: None, actor: None, trace: None })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
@@ -119,15 +135,7 @@ impl Client {
     async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
         let target = target.with("store", self.store.as_ref());
         let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
-        let answer = async {
-            match &self.way {
-                Way::Here(router) => match router.clone().oneshot(request.map(axum::body::Body::new)).await {
-                    Ok(response) => read(response).await,
-                    Err(never) => match never {},
-                },
-                Way::There(socket) => read(socket.send(request).await?).await,
-            }
-        };
+        let answer = async { read(self.send(request).await?).await };
         let (status, text) = match timeout(PATIENCE + WAIT_MAX, answer).await {
             Ok(answer) => answer.map_err(|why| self.unanswered(why))?,
             Err(_) => return Err(self.unanswered("no answer in time".to_string())),
@@ -135,6 +143,34 @@ impl Client {
         match status {
             200..=299 => Ok(Reply { text }),
             _ => Err(self.refused(status, &text)),
+        }
+    }
+
+    /// Asks for something that goes on, from behind what was seen of it last.
+    pub async fn stream(&self, target: Target, last: u64) -> Result<Events, Error> {
+        let target = target.with("store", self.store.as_ref());
+        let mut request = self.request(Method::GET, &target.to_string(), Vec::new())?;
+        request.headers_mut().insert("last-event-id", last.into());
+        let response = match timeout(PATIENCE, self.send(request)).await {
+            Ok(response) => response.map_err(|why| self.unanswered(why))?,
+            Err(_) => return Err(self.unanswered("no answer in time".to_string())),
+        };
+        match response.status().as_u16() {
+            200 => Ok(Events::new(response.into_body())),
+            status => {
+                let (_, text) = read(response).await.map_err(|why| self.unanswered(why))?;
+                Err(self.refused(status, &text))
+            }
+        }
+    }
+
+    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>, String> {
+        match &self.way {
+            Way::Here(router) => match router.clone().oneshot(request.map(Body::new)).await {
+                Ok(response) => Ok(response),
+                Err(never) => match never {},
+            },
+            Way::There(socket) => Ok(socket.send(request).await?.map(Body::new)),
         }
     }
 
@@ -149,6 +185,10 @@ impl Client {
         }
         if let Some(actor) = self.actor {
             request = request.header("tenure-actor", actor);
+        }
+        // What is no trace is no error, here and at the service.
+        if let Some(trace) = self.trace.as_deref().and_then(|trace| HeaderValue::from_str(trace).ok()) {
+            request = request.header("traceparent", trace);
         }
         request.body(Full::from(body)).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
     }
@@ -219,11 +259,7 @@ fn token(reach: &Reach) -> Result<Option<String>, Error> {
 }
 
 /// The status and the text of an answer, or why there is none.
-async fn read<B>(response: Response<B>) -> Result<(u16, String), String>
-where
-    B: Body,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+async fn read(response: Response<Body>) -> Result<(u16, String), String> {
     let status = response.status().as_u16();
     let bytes = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
         Ok(body) => body.to_bytes(),

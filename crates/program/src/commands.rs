@@ -12,11 +12,13 @@ mod export;
 mod item;
 mod job;
 mod lifecycle;
+mod limit;
 mod log;
 mod migrate;
 mod part;
 mod pause;
 mod replay;
+mod schedule;
 mod serve;
 mod token;
 mod verify;
@@ -38,12 +40,14 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),
+        Command::Limit(command) => limit::run(command, output),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
+        Command::Schedule(command) => schedule::run(command, output),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
         Command::Pause(arguments) => pause::run(&arguments.said, true, output),

@@ -4,10 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use serde::Deserialize;
-use tenure_core::code::Code;
-use tenure_core::id::ItemId;
 use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
-use tenure_core::word::Store;
 use tenure_databases::export::Failed;
 use tenure_databases::replay::Stopped;
 use tenure_databases::url::NotAUrl;
@@ -41,7 +38,7 @@ impl Outcome {
 impl From<&Error> for Outcome {
     fn from(error: &Error) -> Outcome {
         match error {
-            Error::NoLifecycle { .. } | Error::Faulty { .. } | Error::NoItem { .. } => Outcome::Refused,
+            Error::NoLifecycle { .. } | Error::Faulty { .. } => Outcome::Refused,
             Error::NoTokens { .. } | Error::Served { .. } => Outcome::Refused,
             Error::Export(Failed::NoSource { .. } | Failed::OtherHead { .. }) => Outcome::Refused,
             Error::Export(Failed::Database(_) | Failed::Output(_)) => Outcome::CouldNot,
@@ -52,6 +49,7 @@ impl From<&Error> for Outcome {
             },
             Error::Refused(_) | Error::NotSucceeded { .. } => Outcome::Refused,
             Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } => Outcome::Usage,
+            Error::WantsDatabase { .. } => Outcome::Usage,
             Error::NoServer { .. }
             | Error::Unavailable { .. }
             | Error::Strange(_)
@@ -119,8 +117,6 @@ pub enum Error {
     Unsound { file: String, fault: String },
     #[error(transparent)]
     Database(#[from] tenure_databases::Error),
-    #[error("{}: there is no item {item} in store `{store}`", Code::NotFound)]
-    NoItem { item: ItemId, store: Store },
     #[error(transparent)]
     Export(#[from] Failed),
     #[error("{file} was not replayed: {stopped}")]
@@ -155,6 +151,8 @@ pub enum Error {
     NoServer { url: String, why: String },
     #[error("{url} is not the address of a server: {why}")]
     NotAServer { url: String, why: String },
+    #[error("this works on a database itself, and {url} is a server")]
+    WantsDatabase { url: String },
     #[error("{0}")]
     Strange(String),
     #[error("can not run {program}: {why}")]
@@ -170,6 +168,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The world failed and may come back: whoever asked before may ask again.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Error::NoServer { .. } | Error::Unavailable { .. })
+    }
+
     /// The next step for whoever reads the error.
     pub fn what_to_do(&self) -> String {
         match self {
@@ -204,7 +207,6 @@ impl Error {
                 "try again; if it stays so, look whether the database runs and has room".into()
             }
             Error::Database(_) => "`tenure verify` tells whether the database is sound".into(),
-            Error::NoItem { .. } => "`tenure log` shows the items that there are; --store names another store".into(),
             Error::Export(Failed::NoSource { .. }) => {
                 "add the lifecycle's file to the database again, then export".into()
             }
@@ -243,6 +245,9 @@ impl Error {
                 "look whether `tenure serve` runs there; --url and TENURE_URL say where, --db does without a server".into()
             }
             Error::NotAServer { .. } => "for example --url http://127.0.0.1:7878".into(),
+            Error::WantsDatabase { .. } => {
+                "run it where the database can be reached, with --db URL; a server is asked with `tenure log --json` for its log, with `tenure item receipt ID` for the proof of an item".into()
+            }
             Error::Strange(_) => "try again; if it stays so, `tenure verify` tells whether the database is sound".into(),
             Error::Command { .. } => "look for a slip in its name; a program of this folder is named ./NAME".into(),
             Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
@@ -257,7 +262,7 @@ impl Refused {
     fn what_to_do(&self) -> String {
         match self.code.as_str() {
             "UNAUTHENTICATED" => {
-                "give a token as TENURE_TOKEN; on the server's machine `tenure token create NAME --role ROLE` makes one".into()
+                "give a token as TENURE_TOKEN; if none is left, `tenure token create NAME --role admin --without-server` makes one where the database is".into()
             }
             "FORBIDDEN" => "ask somebody who may, or for a token of another role".into(),
             "NOT_FOUND" => "look for a slip in the name; --store names another store".into(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::outcome::Error;
@@ -62,16 +62,27 @@ impl Output {
         self.line(text)
     }
 
-    /// Columns under their headings; the last one wraps when a terminal is too narrow.
+    /// Columns under their headings. When a terminal is too narrow those with sentences in them wrap, and no others: an id is there to be
+    /// copied. Where that is not enough, the terminal breaks the lines.
     pub fn table<const N: usize>(
         &mut self,
         headings: [&str; N],
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Result<(), Error> {
+        let rows: Vec<[String; N]> = rows.into_iter().collect();
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
-        if let Some(columns) = self.columns {
+        if let Some((columns, prose)) =
+            self.columns.and_then(|columns| Some((columns, wraps(&rows, columns)?)))
+        {
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+            table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
+            for (column, prose) in table.column_iter_mut().zip(prose) {
+                if !prose {
+                    column.set_constraint(ColumnConstraint::ContentWidth);
+                }
+            }
+        } else {
+            table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
         }
         if let Some(first) = table.column_mut(0) {
             first.set_padding((0, 1));
@@ -93,12 +104,32 @@ impl Output {
         done
     }
 
+    /// Tells something that is neither output nor the end, on standard error.
+    pub fn remark(&mut self, text: impl Display) {
+        // Nobody is left to tell when this can not be written.
+        let _ = writeln!(AutoStream::auto(io::stderr().lock()), "{}", styled(FAINT, text));
+    }
+
     /// Tells an error and what to do about it, on standard error.
     pub fn complain(&mut self, error: &Error) {
         let mut err = AutoStream::auto(io::stderr().lock());
         // Nobody is left to tell when this can not be written.
         let _ = writeln!(err, "{} {error}\n  {}", styled(BAD, "error:"), error.what_to_do());
     }
+}
+
+/// A sentence in fewer columns is a tower of words.
+const PROSE_MIN: usize = 16;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Which columns have sentences in them, if wrapping these makes the table fit.
+fn wraps<const N: usize>(rows: &[[String; N]], columns: u16) -> Option<[bool; N]> {
+    let prose = std::array::from_fn(|at| rows.iter().any(|row| row[at].contains(' ')));
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let needed = |at: usize| if prose[at] { width(at).min(PROSE_MIN) } else { width(at) };
+    let least: usize = (0..N).map(|at| needed(at) + GAP).sum();
+    (least <= usize::from(columns)).then_some(prose)
 }
 
 /// For what is written in one go and not for people: an export.
@@ -204,6 +235,15 @@ mod tests {
         ] {
             assert_eq!(count(number, "step"), text);
         }
+    }
+
+    #[test]
+    fn only_sentences_wrap_and_only_where_that_helps() {
+        let row = |reason: &str| ["01M7J61YR10001MATZTPCVPVPW", "PENDING", reason].map(str::to_string);
+        let long = "exit code 3: the bank does not answer, and did not yesterday";
+        assert_eq!(wraps(&[row(""), row(long)], 60), Some([false, false, true]));
+        assert_eq!(wraps(&[row(long)], 40), None, "the id alone is too wide for it");
+        assert_eq!(wraps(&[row("short")], 60), Some([false; 3]));
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //!
 //! A caller's handle on the engine acts in one store: the one that `?store=` names, or else the only one of its token, or `default`.
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use tenure::Tenure;
 use tenure::core::actor::{Actor, Role};
 use tenure::core::answer::Granted;
 use tenure::core::id::ExecutionId;
 use tenure::core::item::Item;
+use tenure::core::trace::Trace;
 use tenure::core::word::{Kind, Store, Who};
 
 use crate::access::Asker;
@@ -22,6 +25,8 @@ const DEFAULT: &str = "default";
 /// Who comes without a token says here who they are.
 const ACTOR: &str = "tenure-actor";
 const LOCAL: &str = "admin:local";
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 
 #[derive(Debug)]
 pub struct Caller {
@@ -30,6 +35,8 @@ pub struct Caller {
     /// The engine, as this caller and in the store asked for.
     pub tenure: Tenure,
     pub store: Store,
+    /// The trace that the request belongs to, and with it whatever it creates.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl FromRequestParts<App> for Caller {
@@ -43,8 +50,17 @@ impl FromRequestParts<App> for Caller {
         }
         let store = bearer.store(named)?;
         let tenure = app.tenure.acting(store.clone(), bearer.actor.clone());
-        Ok(Caller { app: app.clone(), bearer, tenure, store })
+        Ok(Caller { app: app.clone(), bearer, tenure, store, trace: trace(&parts.headers) })
     }
+}
+
+/// W3C Trace Context. A header that is not as it says is left out; of two parents neither is the one.
+fn trace(headers: &HeaderMap) -> Option<Arc<Trace>> {
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
+    let states: Option<Vec<&str>> =
+        headers.get_all(TRACESTATE).iter().map(|value| value.to_str().ok()).collect();
+    Trace::read(parent.to_str().ok()?, &states.unwrap_or_default().join(",")).map(Arc::new)
 }
 
 /// A caller who is an administrator.

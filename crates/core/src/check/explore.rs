@@ -167,6 +167,7 @@ fn session(world: &mut World, actor: &Actor) -> ItemId {
         payload: prop_mark(),
         output: None,
         erased: false,
+        trace: None,
         request: None,
         created_by: actor.clone(),
         created: START,

@@ -86,7 +86,8 @@ impl Commit {
         let shown = row.alias.clone().filter(|_| state != item.state);
         let line =
             Line { action: Event::Commit, shown, actor: &request.actor, fence: item.fence, state, facts };
-        let unlogged = Unlogged { expires: None, body: self.output.clone(), bodies: effects.bodies() };
+        let unlogged =
+            Unlogged { body: self.output.clone(), bodies: effects.bodies(), ..Unlogged::default() };
         draft.write(item.id, line, unlogged);
         effects.perform(draft, item.id, &request.actor)
     }

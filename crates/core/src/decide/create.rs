@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::cell::OnceCell;
 
 use super::Decided;
-use super::draft::Draft;
+use super::draft::{Draft, Unlogged};
 use super::guards::judge_role;
 use super::take::{self, Take, Terms};
 use crate::actor::{Actor, Role};
@@ -27,6 +27,7 @@ use crate::lifecycle::{Row, SharedTable, StateId, To};
 use crate::project;
 use crate::request::{Need, Request};
 use crate::time::Time;
+use crate::trace::Trace;
 use crate::word::{Key, Kind, Store};
 use crate::world::{LaneKey, NameKey, NameScope, Named};
 
@@ -44,6 +45,8 @@ pub struct Create {
     pub origin: Option<ItemId>,
     /// Lease it to the creator in the same transaction.
     pub take: Option<Terms>,
+    /// What it is done for. No part of what makes two creates the same. None: that of what it comes from.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Create {
@@ -59,6 +62,7 @@ impl Create {
             links: Vec::new(),
             origin: None,
             take: None,
+            trace: None,
         }
     }
 
@@ -140,11 +144,19 @@ impl Create {
             }
             Plan::New { id, birth, table, state, shown } => {
                 let name = table.state(state).name.clone();
-                draft.create(id, store, actor, (shown, name), birth, self.payload.clone());
+                let body = Some(self.payload.clone());
+                let unlogged = Unlogged { body, trace: self.trace_in(draft), ..Unlogged::default() };
+                draft.create(id, store, actor, (shown, name), birth, unlogged);
                 let item = draft.shared(id).expect("what was written is in the draft");
                 Ok(Answer::Created(item.clone()))
             }
         }
+    }
+
+    /// What is made by a commit, or in the place of another item, goes on with that one's trace.
+    fn trace_in(&self, draft: &Draft) -> Option<Arc<Trace>> {
+        let from = self.origin.or_else(|| draft.cause.as_ref().map(|cause| cause.item));
+        self.trace.clone().or_else(|| draft.item(from?)?.trace.clone())
     }
 
     /// Same name: the first answer, exactly, or a conflict. Judged by the lifecycle that the item was made under too:
@@ -337,6 +349,7 @@ fn first_answer(item: &Item, birth: &Birth, state: StateId, head: Hash) -> Item 
     };
     let mut first = project::born(&entry, birth, &item.table, state, head);
     first.origin = item.origin;
+    first.trace = item.trace.clone();
     first
 }
 

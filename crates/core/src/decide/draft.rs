@@ -1,7 +1,7 @@
 //! A draft: the world as it would be after what was decided so far.
 //!
 //! Reads fall through to the world, writes stay here until the decision stands. Every row comes from an entry through
-//! `project`; what the log does not hold (a lease's expiry, the bytes of bodies) is handed in beside it.
+//! `project`; what the log does not hold (a lease's expiry, a trace, the bytes of bodies) is handed in beside it.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,7 @@ use crate::project::{Broken, project};
 use crate::replay::names;
 use crate::request::NewMessage;
 use crate::time::Time;
+use crate::trace::Trace;
 use crate::word::{Label, Store};
 use crate::world::{Change, Lane, LaneKey, Message, NameKey, NameScope, Named, Record, World, recount};
 
@@ -54,6 +55,8 @@ pub struct Line<'a> {
 #[derive(Debug, Default)]
 pub struct Unlogged {
     pub expires: Option<Time>,
+    /// Of an item that is new.
+    pub trace: Option<Arc<Trace>>,
     /// The item's own body: its payload, or its output.
     pub body: Option<Body>,
     /// Those of its records.
@@ -164,7 +167,7 @@ impl<'w> Draft<'w> {
         actor: &Actor,
         row: (Option<Label>, Label),
         birth: Birth,
-        payload: Body,
+        unlogged: Unlogged,
     ) {
         let (shown, state) = row;
         let entry = Entry {
@@ -181,7 +184,7 @@ impl<'w> Draft<'w> {
             store: store.clone(),
             version: 1,
         };
-        self.expect(None, entry, Unlogged { body: Some(payload), ..Unlogged::default() });
+        self.expect(None, entry, unlogged);
     }
 
     /// Writes the next entry of an item.
@@ -233,6 +236,9 @@ impl<'w> Draft<'w> {
         let mut projection = project(before.as_deref(), &entry, &self.world.tables)?;
         if let (Some(expires), Some(lease)) = (unlogged.expires, &mut projection.item.lease) {
             lease.expires = expires;
+        }
+        if before.is_none() {
+            projection.item.trace = unlogged.trace;
         }
         let item = Arc::new(projection.item);
         let body =

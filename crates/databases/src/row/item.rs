@@ -1,6 +1,7 @@
 //! The row of an item.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use tenure_core::actor::{Actor, Role};
 use tenure_core::execution::{Lease, Mark};
@@ -9,6 +10,7 @@ use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::{CancelAsked, Item, Link, Slot};
 use tenure_core::lifecycle::{Phase, SharedTable, StateId};
 use tenure_core::time::Time;
+use tenure_core::trace::Trace;
 use tenure_core::word::{Key, Store};
 
 use super::bytes::{Reader, Writer, word};
@@ -107,6 +109,7 @@ impl<'a> ItemRow<'a> {
             payload: self.payload,
             output: rest.output,
             erased: rest.erased,
+            trace: rest.trace,
             request: rest.request,
             created_by: rest.created_by,
             created: Time::from_micros(self.created),
@@ -183,9 +186,10 @@ struct Rest {
     open_steps: Vec<tenure_core::word::Label>,
     links: Vec<Link>,
     origin: Option<ItemId>,
-    reason: Option<std::sync::Arc<str>>,
+    reason: Option<Arc<str>>,
     output: Option<Hash>,
     erased: bool,
+    trace: Option<Arc<Trace>>,
     request: Option<Hash>,
 }
 
@@ -199,6 +203,8 @@ struct Held {
 
 /// The first byte; a reader refuses what it does not know.
 const FORMAT: u8 = 1;
+/// The same with a trace at its end, which the first readers did not know of.
+const FORMAT_TRACED: u8 = 2;
 
 // Which parts follow.
 const ATTEMPTS: u64 = 1;
@@ -234,7 +240,7 @@ fn write_rest(item: &Item) -> Vec<u8> {
         | flag(item.erased, ERASED)
         | flag(item.request.is_some(), REQUEST);
     let mut out = Writer::with_capacity(96);
-    out.byte(FORMAT);
+    out.byte(if item.trace.is_some() { FORMAT_TRACED } else { FORMAT });
     out.number(flags);
     out.number(item.failures.into());
     out.number(item.interruptions.into());
@@ -268,14 +274,20 @@ fn write_rest(item: &Item) -> Vec<u8> {
     item.reason.iter().for_each(|reason| out.text(reason));
     item.output.iter().for_each(|output| out.hash(output));
     item.request.iter().for_each(|request| out.hash(request));
+    if let Some(trace) = &item.trace {
+        out.text(trace.parent());
+        out.text(trace.state().unwrap_or_default());
+    }
     out.into_bytes()
 }
 
 impl Rest {
     fn read(reader: &mut Reader<'_>, memo: &mut Memo) -> Result<Rest, Damaged> {
-        if reader.byte()? != FORMAT {
-            return Err(Damaged::because("it was written by a newer Tenure"));
-        }
+        let is_traced = match reader.byte()? {
+            FORMAT => false,
+            FORMAT_TRACED => true,
+            _ => return Err(Damaged::because("it was written by a newer Tenure")),
+        };
         let flags = reader.number()?;
         let has = |flag: u64| flags & flag != 0;
         let failures = reader.small()?;
@@ -322,8 +334,14 @@ impl Rest {
             output: if has(OUTPUT) { Some(reader.hash()?) } else { None },
             erased: has(ERASED),
             request: if has(REQUEST) { Some(reader.hash()?) } else { None },
+            trace: if is_traced { Some(read_trace(reader)?) } else { None },
         })
     }
+}
+
+fn read_trace(reader: &mut Reader<'_>) -> Result<Arc<Trace>, Damaged> {
+    let trace = Trace::read(reader.text()?, reader.text()?);
+    trace.map(Arc::new).ok_or_else(|| Damaged::because("its trace is none"))
 }
 
 fn write_actor(out: &mut Writer, actor: &Actor) {

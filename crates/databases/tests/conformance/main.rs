@@ -26,6 +26,7 @@ mod requests;
 mod schema;
 mod sweeping;
 mod tampering;
+mod tracing;
 
 macro_rules! conformance {
     ($($checks:tt)*) => {
@@ -194,6 +195,11 @@ conformance! {
     #[test] fn what_has_come_due_counts_before_anybody_has_looked() { looking }
     #[test] fn the_clock_that_judges_can_be_asked() { looking }
     #[test] fn a_name_tells_what_it_stands_for() { looking }
+
+    #[test] fn a_trace_goes_with_its_item_to_every_attempt() { tracing }
+    #[test] fn a_trace_is_in_no_entry_and_makes_no_other_request() { tracing }
+    #[test] fn a_trace_goes_on_to_what_a_commit_creates_and_to_a_retry() { tracing }
+    #[test] fn a_trace_is_erased_with_the_bodies() { tracing }
 
     #[test] fn a_list_is_filtered_by_every_field() { reading }
     // covers: K-19

@@ -10,6 +10,7 @@ use tenure_core::body::Body;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::request::{Command, Progress, Request};
+use tenure_core::trace::Trace;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::Said;
@@ -64,6 +65,16 @@ impl Job {
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let bytes = self.payload.as_ref().map_or(&b"null"[..], Body::bytes);
         serde_json::from_slice(bytes).map_err(|why| Failure::permanent(format!("the payload: {why}")))
+    }
+
+    /// The trace that this is done for, as W3C Trace Context writes it: the parent of a span around the work.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.item.trace.as_deref().map(Trace::parent)
+    }
+
+    /// What vendors have said of that trace.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.item.trace.as_deref().and_then(Trace::state)
     }
 
     /// As it was created. None once erased.

@@ -68,6 +68,27 @@ fn a_worker_that_waits_has_a_job_by_the_commit_that_makes_it() {
 }
 
 #[test]
+fn a_handler_knows_the_trace_that_its_item_was_created_in() {
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    on_each(async |url| {
+        let tenure = Tenure::open(url).await.unwrap();
+        let tell = async |job: Job| Done::with(&(job.traceparent(), job.tracestate()));
+        let worker = tenure.worker("tracer").handle("job", tell).start().unwrap();
+        let news = [
+            (New::job(&1).trace(TRACE, "rojo=1"), format!(r#"["{TRACE}","rojo=1"]"#)),
+            (New::job(&2).trace("nonsense", "rojo=1"), "[null,null]".to_string()),
+            (New::job(&3), "[null,null]".to_string()),
+        ];
+        for (new, told) in news {
+            let job = tenure.create(new).await.unwrap();
+            let done = tenure.wait(job.id, PATIENCE).await.unwrap();
+            assert_eq!(done.output.unwrap().bytes(), told.as_bytes());
+        }
+        worker.drain().await;
+    });
+}
+
+#[test]
 fn a_worker_elsewhere_that_waits_has_it_too() {
     on_each(async |url| {
         let tenure = Tenure::open(url).await.unwrap();

@@ -1,4 +1,6 @@
 //! Where work is: behind a server, or in a database that the command opens itself. Every command on work takes these.
+//!
+//! Commands on a database itself take them too, and say so where a server is named.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -6,6 +8,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use tenure_core::word::Store;
 
 use super::store;
+use crate::outcome;
 
 /// Where to, who asks, and in which store.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +34,14 @@ pub enum Place {
     Server(String),
     /// The URL of a database.
     Database(String),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Server(url) | Place::Database(url) => f.write_str(url),
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -66,23 +77,114 @@ impl Args for Reach {
 }
 
 impl FromArgMatches for Reach {
-    /// What is nearer wins: the command line over the environment over tenure.toml. Where both are equally near, the server.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Reach, Error> {
         let flags = Flags::from_arg_matches(matches)?;
-        let (db, url) = (matches.value_source("db"), matches.value_source("url"));
-        let place = match flags.url {
-            Some(_) if (db, url) == (Some(ValueSource::CommandLine), Some(ValueSource::CommandLine)) => {
-                let words = "--db and --url name two places; give one of them\n";
-                return Err(Error::raw(ErrorKind::ArgumentConflict, words));
-            }
-            Some(address) if url >= db => Place::Server(address),
-            _ => Place::Database(flags.db),
-        };
+        let place = nearest(matches, flags.db, flags.url)?;
         Ok(Reach { place, token: flags.token, token_file: flags.token_file })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Reach::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What is nearer wins: the command line over the environment over tenure.toml. Where both are equally near, the server.
+fn nearest(matches: &ArgMatches, db: String, url: Option<String>) -> Result<Place, Error> {
+    let (by_db, by_url) = (matches.value_source("db"), matches.value_source("url"));
+    match url {
+        Some(_) if (by_db, by_url) == (Some(ValueSource::CommandLine), Some(ValueSource::CommandLine)) => {
+            let words = "--db and --url name two places; give one of them\n";
+            Err(Error::raw(ErrorKind::ArgumentConflict, words))
+        }
+        Some(address) if by_url >= by_db => Ok(Place::Server(address)),
+        _ => Ok(Place::Database(db)),
+    }
+}
+
+/// As [`Reach`], where somebody named a place; what is only configured does not count.
+#[derive(Clone, Debug)]
+pub struct There(pub Option<Reach>);
+
+impl Args for There {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for There {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<There, Error> {
+        let named =
+            |name| matches.value_source(name).is_some_and(|source| source > ValueSource::DefaultValue);
+        let is_named = named("db") || named("url");
+        Ok(There(is_named.then(|| Reach::from_arg_matches(matches)).transpose()?))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = There::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Which database, for commands that need it itself.
+#[derive(Clone, Debug)]
+pub struct Db(Place);
+
+impl Db {
+    pub fn of(url: &str) -> Db {
+        Db(Place::Database(url.to_string()))
+    }
+
+    pub fn url(&self) -> Result<&str, outcome::Error> {
+        match &self.0 {
+            Place::Database(url) => Ok(url),
+            Place::Server(url) => Err(outcome::Error::WantsDatabase { url: url.clone() }),
+        }
+    }
+}
+
+/// A database, whatever server there is.
+#[derive(Args, Clone, Debug)]
+pub struct Kept {
+    /// The database, as in sqlite:tenure.db
+    #[arg(id = "db", long = "db", value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
+    pub url: String,
+}
+
+#[derive(Args, Debug)]
+struct DbFlags {
+    #[command(flatten)]
+    kept: Kept,
+    /// Known, so that whoever names a server is told what to do instead
+    #[arg(long, value_name = "URL", env = "TENURE_URL", hide = true)]
+    url: Option<String>,
+}
+
+impl Args for Db {
+    fn augment_args(command: Command) -> Command {
+        DbFlags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        DbFlags::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Db {
+    /// Here a database that is as near as a server wins.
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Db, Error> {
+        let flags = DbFlags::from_arg_matches(matches)?;
+        let (by_db, by_url) = (matches.value_source("db"), matches.value_source("url"));
+        let url = flags.url.filter(|_| by_url > by_db || by_url == Some(ValueSource::CommandLine));
+        nearest(matches, flags.kept.url, url).map(Db)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Db::from_arg_matches(matches)?;
         Ok(())
     }
 }

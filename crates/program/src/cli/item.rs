@@ -1,8 +1,9 @@
 //! The arguments of `tenure item` and `tenure job`: the same things, of any kind or of one.
 
 use clap::{Args, Subcommand};
+use tenure_core::id::ItemId;
 
-use super::{At, Form};
+use super::{At, Form, item};
 
 #[derive(Subcommand, Debug)]
 pub enum Item {
@@ -18,6 +19,12 @@ pub enum Item {
     Cancel(ItemSaid),
     /// Erase an item's payload, outputs and records for good; its history stays and still verifies
     Erase(ItemSaid),
+    /// List an item's executions: every attempt, who made it and how it ended
+    Executions(ItemOne),
+    /// Show an item's history, oldest first
+    Log(ItemLog),
+    /// Write an item's receipt: its whole history as a file that `tenure verify` checks without a server
+    Receipt(ItemReceipt),
 }
 
 #[derive(Subcommand, Debug)]
@@ -30,8 +37,10 @@ pub enum Job {
     List(JobList),
     /// Cancel a job: at once if nobody holds it, else its worker is asked to stop
     Cancel(ItemSaid),
+    /// List a job's executions: every attempt, who made it and how it ended
+    Executions(ItemOne),
     /// Submit a failed or cancelled job once more, as a new one
-    Retry(JobRetry),
+    Retry(ItemOne),
     /// Wait until a job has come to rest; the exit code is 0 only if it succeeded
     Wait(JobWait),
 }
@@ -170,7 +179,33 @@ pub struct ItemSaid {
 }
 
 #[derive(Args, Debug)]
-pub struct JobRetry {
+pub struct ItemLog {
+    #[arg(value_parser = item)]
+    pub id: ItemId,
+    /// Only what comes after this version
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub after: u64,
+    /// At most so many entries
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub limit: usize,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct ItemReceipt {
+    pub id: String,
+    /// Where to; it appears under this name when it is whole. Standard output if it is left out, or `-`
+    pub file: Option<String>,
+    #[command(flatten)]
+    pub at: At,
+}
+
+/// Which one.
+#[derive(Args, Debug)]
+pub struct ItemOne {
     pub id: String,
     #[command(flatten)]
     pub at: At,

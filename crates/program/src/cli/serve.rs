@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::Db;
+use super::at::Kept;
 
 /// Serve a database over HTTP, and run everything that has to happen by itself
 ///
@@ -13,7 +13,7 @@ use super::Db;
 #[derive(Args, Debug)]
 pub struct Serve {
     #[command(flatten)]
-    pub db: Db,
+    pub db: Kept,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", env = "TENURE_LISTEN", default_value = "127.0.0.1:7878")]
     pub listen: String,

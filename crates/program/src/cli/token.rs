@@ -30,6 +30,9 @@ pub struct TokenCreate {
     /// How long it is good for, as in 12h or 30d. Left out: until it is revoked
     #[arg(long, value_name = "SPAN", value_parser = super::span)]
     pub expires: Option<std::time::Duration>,
+    /// Open the database itself, also while a server runs on it: for when no token is left to ask the server with
+    #[arg(long)]
+    pub without_server: bool,
     #[command(flatten)]
     pub reach: Reach,
     #[command(flatten)]

@@ -10,8 +10,8 @@ use super::At;
 /// text as a JSON string. Exit code 0 commits it. 75 gives the item back to be tried later, at no cost. Any other is a failed
 /// attempt, and the last lines of standard error say why.
 ///
-/// In its environment are TENURE_ITEM, TENURE_EXECUTION, TENURE_ATTEMPT, TENURE_KIND, TENURE_KEY, TENURE_STORE and
-/// TENURE_LEASE_EXPIRES_AT. The lease is renewed while it runs. If the lease is lost or the item is cancelled, the command
+/// In its environment are TENURE_ITEM, TENURE_EXECUTION, TENURE_ATTEMPT, TENURE_KIND, TENURE_KEY, TENURE_STORE,
+/// TENURE_LEASE_EXPIRES_AT, and TENURE_TRACEPARENT (TRACEPARENT, TRACESTATE) where the item was created in a trace. The lease is renewed while it runs. If the lease is lost or the item is cancelled, the command
 /// and all that it started (its process group) are ended. SIGTERM lets what runs finish within the grace.
 #[derive(Args, Debug)]
 pub struct Work {

@@ -18,8 +18,9 @@ use crate::output::{Output, Progress};
 pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
     let to = Path::new(&arguments.file);
     let shown = to.display();
-    match database::parse(&arguments.db.url, Access::Existing)? {
-        Url::Memory => return Err(Error::NoDatabase { url: arguments.db.url.clone() }),
+    let url = arguments.db.url()?;
+    match database::parse(url, Access::Existing)? {
+        Url::Memory => return Err(Error::NoDatabase { url: url.to_string() }),
         Url::Sqlite(path) => {
             let options = || sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
             let report = database::run(async {

@@ -181,11 +181,7 @@ async fn history(tenure: &Tenure, letter: ItemId, output: &mut Output) -> Result
 
 fn verified(url: &str, output: &mut Output) -> Result<Outcome, Error> {
     output.line(styled(STRONG, "And is the log what was written?"))?;
-    let arguments = Verify {
-        what: Some(url.to_string()),
-        head: None,
-        db: Db { url: url.to_string() },
-        form: Form { json: false },
-    };
+    let arguments =
+        Verify { what: Some(url.to_string()), head: None, db: Db::of(url), form: Form { json: false } };
     verify::run(&arguments, output)
 }

@@ -12,8 +12,9 @@ use crate::outcome::{Error, Outcome};
 use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, count, grouped, styled};
 
 pub fn run(arguments: &Doctor, output: &mut Output) -> Result<Outcome, Error> {
-    let url = database::parse(&arguments.db.url, Access::Existing)?;
-    let all = output.meanwhile("asking …", || examine(&url, &arguments.db.url))?;
+    let given = arguments.db.url()?;
+    let url = database::parse(given, Access::Existing)?;
+    let all = output.meanwhile("asking …", || examine(&url, given))?;
     if arguments.form.json {
         for examined in &all {
             output.json(&Shown::of(examined))?;

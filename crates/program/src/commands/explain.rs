@@ -1,36 +1,104 @@
 //! `tenure explain`: why an item is where it is, what happens to it by itself, and what somebody can do.
 
-use tenure::{Explanation, Facts, Failed, Move, Related, Tries, explain};
-use tenure_databases::Database;
-use tenure_databases::look::Look;
+use serde::Deserialize;
 
 use crate::cli::Explain;
-use crate::database::{self, Access, Work};
+use crate::client::{Client, Target};
+use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::{FAINT, Output, STRONG, count, styled};
 
 pub fn run(arguments: &Explain, output: &mut Output) -> Result<Outcome, Error> {
-    let told = database::with(&arguments.db.url, Access::Existing, Asked { arguments })?;
-    match arguments.form.json {
-        true => output.json(&told)?,
-        false => output.text(&page(&told))?,
+    let Explain { item, at, form } = arguments;
+    let reply = block_on(async {
+        let client = Client::at(at, Access::Existing).await?;
+        client.get(Target::new(["v1", "items", &item.to_string(), "explain"])).await
+    })?;
+    match form.json {
+        true => output.line(reply.text)?,
+        false => output.text(&page(&reply.read()?))?,
     }
     Ok(Outcome::Done)
 }
 
-struct Asked<'a> {
-    arguments: &'a Explain,
+/// The parts of the service's explanation that are shown.
+#[derive(Deserialize)]
+struct Explanation {
+    summary: String,
+    state: Option<String>,
+    phase: Option<String>,
+    meaning: String,
+    since: Option<String>,
+    because: Vec<Said>,
+    next: Option<Said>,
+    moves: Vec<Move>,
+    held: Option<Held>,
+    ended: Option<Ended>,
+    attempts: Option<Tries>,
+    failures: Vec<Failed>,
+    links: Vec<Related>,
+    retry_of: Option<String>,
+    made_by: Option<String>,
+    refused_writes: Option<String>,
 }
 
-impl Work for Asked<'_> {
-    type Done = Explanation;
+#[derive(Deserialize)]
+struct Said {
+    text: String,
+}
 
-    async fn run<D: Database + Look>(self, database: &D) -> Result<Explanation, Error> {
-        let Explain { item, store, .. } = self.arguments;
-        let facts = Facts::read(database, store, *item).await?;
-        let facts = facts.ok_or_else(|| Error::NoItem { item: *item, store: store.clone() })?;
-        Ok(explain(&facts))
-    }
+#[derive(Deserialize)]
+struct Move {
+    event: String,
+    roles: Vec<String>,
+    needs: Vec<String>,
+    barred: Option<String>,
+    command: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Held {
+    status: String,
+    #[serde(flatten)]
+    lease: Lease,
+    window_ends_at: Option<String>,
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Lease {
+    owner_id: String,
+    acquired_at: String,
+    claim_version: u64,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    created: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Tries {
+    made: u64,
+    failed: u64,
+    given_back: u64,
+    left: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    attempt: u64,
+    owner: String,
+    event: String,
+    at: String,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Related {
+    id: String,
+    label: Option<String>,
+    state: Option<String>,
 }
 
 /// A sentence, then lines under their labels.
@@ -49,7 +117,7 @@ fn page(told: &Explanation) -> String {
     lines("can", told.moves.iter().map(can).collect());
     lines("attempts", told.attempts.iter().filter(|tries| tries.made > 0).map(attempts).collect());
     lines("failed", told.failures.iter().map(failed).collect());
-    lines("made", told.ended.iter().flat_map(|ended| &ended.created).map(ToString::to_string).collect());
+    lines("made", told.ended.iter().flat_map(|ended| &ended.created).cloned().collect());
     lines("links", told.links.iter().map(link).collect());
     lines("origin", origin(told));
     lines("writes", told.refused_writes.iter().cloned().collect());
@@ -57,8 +125,8 @@ fn page(told: &Explanation) -> String {
 }
 
 fn state(told: &Explanation) -> Vec<String> {
-    let (Some(state), Some(phase)) = (&told.state, told.phase) else { return Vec::new() };
-    let since = told.since.map_or(String::new(), |since| format!(" since {since}"));
+    let (Some(state), Some(phase)) = (&told.state, &told.phase) else { return Vec::new() };
+    let since = told.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
     let meaning = if told.meaning.is_empty() { String::new() } else { format!(": {}", told.meaning) };
     vec![format!("{state} ({phase}){since}{meaning}")]
 }
@@ -70,8 +138,8 @@ fn held(told: &Explanation) -> Vec<String> {
         "{} by {} since {}, claim_version {}",
         held.status, lease.owner_id, lease.acquired_at, lease.claim_version
     )];
-    lines.extend(held.window_ends_at.map(|ends| format!("its window ends at {ends}")));
-    lines.extend(held.session.map(|session| format!("under session {session}")));
+    lines.extend(held.window_ends_at.iter().map(|ends| format!("its window ends at {ends}")));
+    lines.extend(held.session.iter().map(|session| format!("under session {session}")));
     lines
 }
 
@@ -112,7 +180,7 @@ fn link(link: &Related) -> String {
 
 fn origin(told: &Explanation) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(told.retry_of.map(|item| format!("it tries {item} again")));
-    lines.extend(told.made_by.map(|item| format!("it was made by {item}")));
+    lines.extend(told.retry_of.iter().map(|item| format!("it tries {item} again")));
+    lines.extend(told.made_by.iter().map(|item| format!("it was made by {item}")));
     lines
 }

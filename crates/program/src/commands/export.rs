@@ -18,7 +18,7 @@ use crate::output::{Output, Progress};
 use crate::source::STDIN;
 
 pub fn run(arguments: &Export, output: &mut Output) -> Result<Outcome, Error> {
-    let url = &arguments.db.url;
+    let url = arguments.db.url()?;
     match arguments.file.as_deref() {
         None | Some(STDIN) => {
             let mut out = BufWriter::with_capacity(1 << 16, output);
@@ -49,7 +49,10 @@ impl<W: Write> Work for To<'_, W> {
 }
 
 /// Writes a file beside the one that is wanted, and gives it the name when everything went well.
-fn whole<T>(file: &str, write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>) -> Result<T, Error> {
+pub fn whole<T>(
+    file: &str,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let unwritable = |why: io::Error| Error::Unwritable { file: file.to_string(), why };
     let part = beside(Path::new(file));
     let mut out = BufWriter::with_capacity(1 << 16, File::create_new(&part).map_err(unwritable)?);

@@ -1,17 +1,23 @@
 //! `tenure item`: items of any kind. What is written here for them, `tenure job` does for jobs.
 
+pub mod executions;
 pub mod list;
 pub mod new;
 pub mod shown;
 pub mod wait;
 
+use std::io::Write;
+
 use serde_json::json;
 
-use crate::cli::{Item, ItemCreate, ItemList, ItemMove, ItemSaid, ItemShow};
+use super::export::whole;
+use super::log;
+use crate::cli::{Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemReceipt, ItemSaid, ItemShow};
 use crate::client::{Client, Reply, Target};
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
+use crate::source::STDIN;
 
 /// Items of any kind, or those of one: where they are in the service.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +36,7 @@ impl Of {
         Target::new(["v1", self.word(), id])
     }
 
+    /// Something of it, or that is done to it.
     pub fn event(self, id: &str, event: &str) -> Target {
         Target::new(["v1", self.word(), id, event])
     }
@@ -50,6 +57,9 @@ pub fn run(command: Item, output: &mut Output) -> Result<Outcome, Error> {
         Item::Move(arguments) => advance(&arguments, output),
         Item::Cancel(arguments) => cancel(Of::Items, &arguments, output),
         Item::Erase(arguments) => erase(&arguments, output),
+        Item::Executions(arguments) => executions::run(Of::Items, &arguments, output),
+        Item::Log(arguments) => history(&arguments, output),
+        Item::Receipt(arguments) => receipt(&arguments, output),
     }
 }
 
@@ -107,6 +117,29 @@ fn erase(arguments: &ItemSaid, output: &mut Output) -> Result<Outcome, Error> {
         client.delete(Of::Items.event(id, "body"), &json!({ "reason": reason })).await
     })?;
     told(&reply, form.json, output)
+}
+
+fn history(arguments: &ItemLog, output: &mut Output) -> Result<Outcome, Error> {
+    let ItemLog { id, after, limit, at, form } = arguments;
+    let target = Of::Items.event(&id.to_string(), "log");
+    log::page(&target, at, (*after, *limit), form.json, output)
+}
+
+fn receipt(arguments: &ItemReceipt, output: &mut Output) -> Result<Outcome, Error> {
+    let ItemReceipt { id, file, at } = arguments;
+    let reply = block_on(async {
+        let client = Client::at(at, Access::Existing).await?;
+        client.get(Of::Items.event(id, "receipt")).await
+    })?;
+    match file.as_deref() {
+        None | Some(STDIN) => output.text(&reply.text)?,
+        Some(file) => {
+            whole(file, |out| Ok(out.write_all(reply.text.as_bytes())?))?;
+            output
+                .line(format_args!("{file}: the whole history of {id}; `tenure verify {file}` checks it"))?;
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 /// What became of it, in a line.

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::item::shown::{Shown, whole};
-use super::item::{Of, cancel, list, new, show, told, wait};
-use crate::cli::{Job, JobList, JobRetry, JobSubmit, JobWait};
+use super::item::{Of, cancel, executions, list, new, show, told, wait};
+use crate::cli::{ItemOne, Job, JobList, JobSubmit, JobWait};
 use crate::client::Client;
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
@@ -16,6 +16,7 @@ pub fn run(command: Job, output: &mut Output) -> Result<Outcome, Error> {
         Job::Show(arguments) => show(Of::Jobs, &arguments, output),
         Job::List(arguments) => list(&arguments, output),
         Job::Cancel(arguments) => cancel(Of::Jobs, &arguments, output),
+        Job::Executions(arguments) => executions::run(Of::Jobs, &arguments, output),
         Job::Retry(arguments) => retry(&arguments, output),
         Job::Wait(arguments) => wait(&arguments, output),
     }
@@ -31,8 +32,8 @@ fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
     list::run(&Of::Jobs.all(), which, at, form.json, output)
 }
 
-fn retry(arguments: &JobRetry, output: &mut Output) -> Result<Outcome, Error> {
-    let JobRetry { id, at, form } = arguments;
+fn retry(arguments: &ItemOne, output: &mut Output) -> Result<Outcome, Error> {
+    let ItemOne { id, at, form } = arguments;
     let reply = block_on(async {
         let client = Client::at(at, Access::Existing).await?;
         client.post(Of::Jobs.event(id, "retry"), &json!({})).await

@@ -1,140 +1,151 @@
-//! `tenure log`: the log of a database, or the history of one item, as a table or as the lines themselves.
+//! `tenure log`: the log, or the history of one item, as a table or as the lines themselves.
 
 use std::time::Duration;
 
-use tenure_core::entry::Sealed;
-use tenure_core::id::ItemId;
-use tenure_core::word::Store;
-use tenure_databases::Database;
-use tenure_databases::export::line;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tenure_server::PAGE_MAX;
 
-use crate::cli::Log;
-use crate::database::{self, Access, Work};
+use crate::cli::{At, Log};
+use crate::client::{Client, Target};
+use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 use crate::time::pause;
 
-/// How soon somebody who follows sees what is new.
-const FOLLOW_EVERY: Duration = Duration::from_millis(500);
-/// What is read at once of a log that is followed.
-const FOLLOW_PAGE: usize = 1_000;
+/// How soon a server that is away is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &Log, output: &mut Output) -> Result<Outcome, Error> {
-    if arguments.follow {
-        return database::with(&arguments.db.url, Access::Existing, Follow { arguments, output });
-    }
-    let entries = database::with(&arguments.db.url, Access::Existing, Page { arguments })?;
-    if arguments.form.json {
-        for (position, entry) in &entries {
-            output.line(text(*position, entry))?;
+    let Log { at, item, after, limit, follow, form } = arguments;
+    match (item, follow) {
+        (Some(item), _) => {
+            let target = Target::new(["v1", "items", &item.to_string(), "log"]);
+            page(&target, at, (*after, *limit), form.json, output)
         }
+        (None, false) => page(&log(), at, (*after, *limit), form.json, output),
+        (None, true) => self::follow(arguments, output),
+    }
+}
+
+fn log() -> Target {
+    Target::new(["v1", "log"])
+}
+
+/// As the service has it.
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+/// The fields of an entry that a table has room for.
+#[derive(Deserialize)]
+struct Shown {
+    position: Option<u64>,
+    occurred_at: String,
+    item: String,
+    version: u64,
+    action: String,
+    /// The domain's own name for the action.
+    #[serde(rename = "as")]
+    alias: Option<String>,
+    state: String,
+    actor: String,
+}
+
+const HEADINGS: [&str; 7] = ["#", "time", "item", "version", "event", "state", "actor"];
+
+fn row(text: &str) -> Result<[String; 7], Error> {
+    let entry: Shown = serde_json::from_str(text)
+        .map_err(|why| Error::Strange(format!("an entry that does not fit: {why}")))?;
+    Ok([
+        entry.position.map_or(String::new(), |position| position.to_string()),
+        entry.occurred_at,
+        entry.item,
+        entry.version.to_string(),
+        entry.alias.unwrap_or(entry.action),
+        entry.state,
+        entry.actor,
+    ])
+}
+
+/// Entries after a position, at most so many, page after page.
+pub fn page(
+    target: &Target,
+    at: &At,
+    (after, limit): (u64, usize),
+    json: bool,
+    output: &mut Output,
+) -> Result<Outcome, Error> {
+    let entries = block_on(async {
+        let client = Client::at(at, Access::Existing).await?;
+        let mut entries = Vec::new();
+        let mut after = after.to_string();
+        while entries.len() < limit {
+            let most = (limit - entries.len()).min(PAGE_MAX);
+            let asked = target.clone().with("after", Some(&after)).with("limit", Some(most));
+            let page: Page = client.get(asked).await?.read()?;
+            entries.extend(page.items);
+            match page.next_cursor {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        Ok(entries)
+    })?;
+    if json {
+        entries.iter().try_for_each(|entry| output.line(entry.get()))?;
     } else if entries.is_empty() {
         output.line("no entries")?;
     } else {
-        output.table(["#", "time", "item", "version", "event", "state", "actor"], entries.iter().map(row))?;
+        let rows = entries.iter().map(|entry| row(entry.get())).collect::<Result<Vec<_>, _>>()?;
+        output.table(HEADINGS, rows)?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(position: Option<u64>, entry: &Sealed) -> String {
-    let text = match position {
-        Some(position) => line::entry(position, entry),
-        None => entry.text().to_vec(),
-    };
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-fn row((position, entry): &(Option<u64>, Sealed)) -> [String; 7] {
-    [
-        position.map_or(String::new(), |position| position.to_string()),
-        entry.at.to_string(),
-        entry.item.to_string(),
-        entry.version.to_string(),
-        entry.shown().to_string(),
-        entry.state.to_string(),
-        entry.actor.to_string(),
-    ]
-}
-
-/// Goes on until its reader has gone, or it is interrupted.
-struct Follow<'a> {
-    arguments: &'a Log,
-    output: &'a mut Output,
-}
-
-impl Work for Follow<'_> {
-    type Done = Outcome;
-
-    async fn run<D: Database>(self, database: &D) -> Result<Outcome, Error> {
-        let Follow { arguments, output } = self;
-        let mut after = arguments.after;
-        while !output.is_closed() {
-            // The order of the log is made by whoever serves the database. Where nobody does, it is made here.
-            database.sequence(FOLLOW_PAGE).await?;
-            let page = database.log(after, FOLLOW_PAGE).await?;
-            if page.is_empty() {
-                pause(FOLLOW_EVERY).await;
-            }
-            for (position, entry) in page {
-                after = position;
-                match arguments.form.json {
-                    true => output.line(text(Some(position), &entry))?,
-                    false => output.line(row(&(Some(position), entry)).join("  "))?,
+/// Goes on until its reader has gone, or it is interrupted. A server that goes away is waited for: it is asked for what came after
+/// the last entry that was shown. Only one that was never there is an error.
+fn follow(arguments: &Log, output: &mut Output) -> Result<Outcome, Error> {
+    let mut follower = Follower { after: arguments.after, was_there: false };
+    block_on(async {
+        loop {
+            match follower.listen(arguments, output).await {
+                Ok(()) if output.is_closed() => return Ok(Outcome::Done),
+                Ok(()) => {}
+                Err(error) if follower.was_there && error.may_pass() => {
+                    output.remark(format_args!("{error}; asking again"));
                 }
+                Err(error) => return Err(error),
+            }
+            pause(AGAIN).await;
+        }
+    })
+}
+
+struct Follower {
+    after: u64,
+    was_there: bool,
+}
+
+impl Follower {
+    /// Until the stream is cut. The place is looked at anew each time: a server may come back elsewhere, or not at all.
+    async fn listen(&mut self, arguments: &Log, output: &mut Output) -> Result<(), Error> {
+        let client = Client::at(&arguments.at, Access::Existing).await?;
+        let mut events = client.stream(Target::new(["v1", "log", "stream"]), self.after).await?;
+        self.was_there = true;
+        while let Some(event) = events.next().await {
+            self.after = event.position;
+            let Some(entry) = event.data else { continue };
+            match arguments.form.json {
+                true => output.line(entry)?,
+                false => output.line(row(&entry)?.join("  "))?,
+            }
+            if output.is_closed() {
+                return Ok(());
             }
         }
-        Ok(Outcome::Done)
+        Ok(())
     }
-}
-
-struct Page<'a> {
-    arguments: &'a Log,
-}
-
-impl Work for Page<'_> {
-    /// An item's history has versions and no positions.
-    type Done = Vec<(Option<u64>, Sealed)>;
-
-    async fn run<D: Database>(self, database: &D) -> Result<Self::Done, Error> {
-        let Log { item, store, after, limit, .. } = self.arguments;
-        match item {
-            Some(item) => history(database, store, *item, *after, *limit).await,
-            None => log(database, *after, *limit).await,
-        }
-    }
-}
-
-async fn history<D: Database>(
-    database: &D,
-    store: &Store,
-    item: ItemId,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<(Option<u64>, Sealed)>, Error> {
-    let history = database.history(store, item).await?;
-    if history.is_empty() {
-        return Err(Error::NoItem { item, store: store.clone() });
-    }
-    Ok(history
-        .into_iter()
-        .filter(|entry| entry.version > after)
-        .take(limit)
-        .map(|entry| (None, entry))
-        .collect())
-}
-
-async fn log<D: Database>(
-    database: &D,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<(Option<u64>, Sealed)>, Error> {
-    let mut entries: Vec<(Option<u64>, Sealed)> = Vec::new();
-    let mut after = after;
-    while entries.len() < limit {
-        let page = database.log(after, limit - entries.len()).await?;
-        let Some((last, _)) = page.last() else { break };
-        after = *last;
-        entries.extend(page.into_iter().map(|(position, entry)| (Some(position), entry)));
-    }
-    Ok(entries)
 }

@@ -41,12 +41,15 @@ fn tokens() -> Target {
 }
 
 fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error> {
-    let TokenCreate { name, role, stores, kinds, expires, reach, form } = arguments;
+    let TokenCreate { name, role, stores, kinds, expires, without_server, reach, form } = arguments;
     let expires_at = expires.map(|span| outside::now().after(span).to_string());
     let body =
         json!({ "name": name, "role": role, "stores": stores, "kinds": kinds, "expires_at": expires_at });
     let reply = block_on(async {
-        let client = Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?;
+        let client = match without_server {
+            true => Client::beside(reach, Access::Existing).await?,
+            false => Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?,
+        };
         client.post(tokens(), &body).await
     })?;
     if form.json {

@@ -15,8 +15,14 @@ use crate::output::{BAD, FAINT, GOOD, Output, Progress, STRONG, count, styled};
 use crate::source::STDIN;
 
 pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
-    let what = arguments.what.as_deref().unwrap_or(&arguments.db.url);
+    let what = match &arguments.what {
+        Some(what) => what,
+        None => arguments.db.url()?,
+    };
     let report = match what {
+        url if url.starts_with("http://") || url.starts_with("https://") => {
+            return Err(Error::WantsDatabase { url: url.to_string() });
+        }
         url if database::is_url(url) || arguments.what.is_none() => {
             database::with(url, Access::Existing, Live { head: arguments.head })?
         }

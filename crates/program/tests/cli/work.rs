@@ -8,7 +8,7 @@ use crate::kit::{Life, Place};
 
 #[test]
 fn the_exit_code_is_the_outcome() {
-    for place in Place::both("work_exit_codes") {
+    for place in Place::all("work_exit_codes") {
         let [good, text, later, bad] = ["0", "1", "75", "3"].map(|code| place.submit(code));
         let script = r#"read code; case $code in 0) echo '{"b":1, "a":2}';; 1) echo hello; exit 0;; *) echo "oh $code" >&2; exit $code;; esac"#;
         let _worker = place.work(&["--concurrency", "4", "--later", "3600"], script);
@@ -50,6 +50,20 @@ fn a_command_knows_its_item_and_no_secret() {
 }
 
 #[test]
+fn a_command_goes_on_with_the_trace_of_its_item() {
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for place in Place::all("work_traced") {
+        let submitted = place.run(&["job", "submit", "1", "--json"]).env("TRACEPARENT", TRACE).code(0);
+        let traced = submitted.objects()[0]["id"].as_str().unwrap().to_string();
+        let plain = place.submit("2");
+        let script = r#"cat > /dev/null; echo "[$TRACEPARENT] [$TENURE_TRACEPARENT]""#;
+        let _worker = place.work(&[], script);
+        assert_eq!(place.at_rest(&traced)["output"], format!("[{TRACE}] [{TRACE}]"));
+        assert_eq!(place.at_rest(&plain)["output"], "[] []");
+    }
+}
+
+#[test]
 fn too_much_output_is_a_failure_in_words() {
     let place = Place::file("work_too_much");
     let id = place.submit("{}");
@@ -74,7 +88,7 @@ fn a_command_that_outlasts_its_lease_keeps_it() {
 // covers: K-35
 #[test]
 fn a_cancelled_command_is_ended_with_all_that_it_started() {
-    for place in Place::both("work_cancelled") {
+    for place in Place::all("work_cancelled") {
         let id = place.submit("{}");
         let life = Life::new(&place.folder, "life");
         // One that does not listen, in the background of one that does.
@@ -109,7 +123,7 @@ fn a_worker_that_stood_still_finds_its_lease_lost_and_its_command_dead() {
 
 #[test]
 fn a_worker_that_is_told_to_stop_lets_its_command_finish() {
-    for place in Place::both("work_drained") {
+    for place in Place::all("work_drained") {
         let id = place.submit("{}");
         let (life, go) = (Life::new(&place.folder, "life"), Life::new(&place.folder, "go"));
         let mut worker = place.work(&["--grace", "600"], &life.script(&format!("cat {}", go.path())));

@@ -11,7 +11,7 @@ use tenure::core::body::Body;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::lifecycle::event::Event;
-use tenure::core::request::{Cancel, Command, Effects, Erase, Move};
+use tenure::core::request::{Cancel, Command, Create, Effects, Erase, Move};
 use tenure::databases::batch::Reply;
 use tenure::databases::{Order, Query, Whole};
 use tenure::{Error, Tenure};
@@ -32,7 +32,8 @@ use crate::shape::outcome::Outcome;
 ///
 /// An array of up to 1,000 creates many, each with its own outcome; the answer is then `{items: [{status, item | problem}]}`.
 #[utoipa::path(post, path = "/v1/items", tag = "items", request_body = CreateBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field"),
+        ("traceparent" = Option<String>, Header, description = "handed on to whoever works on it; so is `tracestate`")),
     responses((status = 201, body = ItemView), (status = 200, description = "repeated: the first answer", body = ItemView)))]
 pub async fn create(caller: Caller, headers: HeaderMap, Text(text): Text) -> Result<Response, Problem> {
     let header = idempotency_key(&headers)?;
@@ -48,7 +49,7 @@ pub async fn create_one(
     header: Option<&str>,
     body: &CreateBody,
 ) -> Result<(StatusCode, ItemView), Problem> {
-    let create = body.create(header)?;
+    let create = Create { trace: caller.trace.clone(), ..body.create(header)? };
     caller.may_use(&create.kind)?;
     let tenure = caller.within(body.store.as_deref())?;
     let reply = tenure.ask(Command::Create(create)).await?;
@@ -77,6 +78,7 @@ async fn create_many(
         let same_store = body.store == bodies[0].store;
         match create {
             Ok(create) if same_store => {
+                let create = Create { trace: caller.trace.clone(), ..create };
                 asked.push((index, Command::Create(create)));
                 outcomes.push(None);
             }

@@ -86,7 +86,8 @@ async fn job(caller: &Caller, id: ItemId) -> Result<Item, Problem> {
 
 /// Submit a job
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = JobBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field"),
+        ("traceparent" = Option<String>, Header, description = "handed on to whoever works on it; so is `tracestate`")),
     responses((status = 201, body = JobView), (status = 200, description = "repeated: the first answer", body = JobView)))]
 pub async fn create(
     caller: Caller,

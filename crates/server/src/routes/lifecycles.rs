@@ -1,5 +1,7 @@
 //! Lifecycles: the tables in force, their pictures, and new ones.
 
+use std::sync::Arc;
+
 use axum::Json as Shown;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -7,19 +9,23 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
+use tenure::core::check::check;
 use tenure::core::code::Code;
-use tenure::core::lifecycle::SharedTable;
 use tenure::core::lifecycle::diagram::{Format, draw};
 use tenure::core::lifecycle::parse::parse;
 use tenure::core::lifecycle::shipped::SHIPPED;
+use tenure::core::lifecycle::tables::Tables;
+use tenure::core::lifecycle::{SharedTable, Table};
 use tenure::core::word::Kind;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use crate::caller::{Admin, Caller};
 use crate::extract::{Json, read, segment};
 use crate::page::Page;
-use crate::problem::Problem;
-use crate::shape::lifecycle::{LifecycleBrief, LifecycleView};
+use crate::problem::{Problem, internal};
+use crate::shape::lifecycle::{AddedView, LifecycleBrief, LifecycleView, WarningView};
 
 /// Whose lifecycles are not for users to change: schedules, webhooks and tokens are items too.
 const OWN: [&str; 2] = ["engine", "server"];
@@ -82,14 +88,12 @@ pub struct LifecycleBody {
 /// Put a lifecycle in force
 ///
 /// A new kind, or a new version of one: items keep the version they were created under. The body is the Markdown itself
-/// (`text/markdown`) or `{source}`. What is wrong with it is told with the lines, in `faults`.
+/// (`text/markdown`) or `{source}`. What is wrong with it is told with the lines, in `faults`. A table that can be read is
+/// explored as `tenure check` does it, and what that finds is told in `warnings`.
 #[utoipa::path(post, path = "/v1/lifecycles", tag = "lifecycles", extensions(("x-access" = json!("admin"))),
     request_body(content((LifecycleBody = "application/json"), (String = "text/markdown"))),
-    responses((status = 201, body = LifecycleView), (status = 403), (status = 422)))]
-pub async fn add(
-    Admin(caller): Admin,
-    request: Request,
-) -> Result<(StatusCode, Shown<LifecycleView>), Problem> {
+    responses((status = 201, body = AddedView), (status = 403), (status = 422)))]
+pub async fn add(Admin(caller): Admin, request: Request) -> Result<(StatusCode, Shown<AddedView>), Problem> {
     caller.everywhere()?;
     let source = source(request).await?;
     let table = parse(&source).map_err(|faults| {
@@ -105,9 +109,21 @@ pub async fn add(
         let detail = format!("the engine works by its own lifecycle {}: it is not to be changed", table.kind);
         return Err(Problem::invalid(detail));
     }
+    let kind = table.kind.clone();
+    let warnings = explored(table, caller.tenure.lifecycles()).await?;
     caller.tenure.add_lifecycle(source).await?;
-    let shown = in_force(&caller, &table.kind)?;
-    Ok((StatusCode::CREATED, Shown(LifecycleView::of(&shown))))
+    let shown = in_force(&caller, &kind)?;
+    Ok((StatusCode::CREATED, Shown(AddedView { lifecycle: LifecycleView::of(&shown), warnings })))
+}
+
+/// Exploring keeps a processor busy for as long as seconds: one is enough.
+static EXPLORING: Semaphore = Semaphore::const_new(1);
+
+async fn explored(table: Table, known: Arc<Tables>) -> Result<Vec<WarningView>, Problem> {
+    let _turn = EXPLORING.acquire().await.map_err(|why| internal(why.to_string()))?;
+    let report = spawn_blocking(move || check(&table, &known)).await;
+    let report = report.map_err(|why| internal(format!("the lifecycle was not explored: {why}")))?;
+    Ok(report.findings.into_iter().map(WarningView::from).collect())
 }
 
 async fn source(request: Request) -> Result<String, Problem> {

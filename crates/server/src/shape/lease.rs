@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use tenure::Holding;
 use tenure::core::answer::Granted;
 use tenure::core::item::Item;
+use tenure::core::trace::Trace;
 use utoipa::ToSchema;
 
 use super::item::raw;
@@ -59,11 +60,15 @@ pub struct LeaseView {
     /// Proves the lease. Goes into the body of what is done under it.
     pub lease_token: String,
     pub lease_expires_at: String,
+    /// The trace that the item was created in (W3C Trace Context): the parent of a span around the work.
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
 }
 
 impl LeaseView {
     pub fn of(granted: &Granted, caller: &Caller) -> Option<LeaseView> {
         let item = &granted.item;
+        let trace = item.trace.as_deref();
         Some(LeaseView {
             execution: granted.execution.to_string(),
             item: item.id.to_string(),
@@ -75,6 +80,8 @@ impl LeaseView {
             claim_version: item.fence.0,
             lease_token: caller.lease_token(granted)?,
             lease_expires_at: item.lease.as_ref()?.expires.to_string(),
+            traceparent: trace.map(|trace| trace.parent().to_string()),
+            tracestate: trace.and_then(Trace::state).map(str::to_string),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tenure::core::check::Finding;
 use tenure::core::lifecycle::{Row, Table, To};
 use utoipa::ToSchema;
 
@@ -39,6 +40,30 @@ pub struct LifecycleView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schema: Option<Box<RawValue>>,
+}
+
+/// A lifecycle that was put in force, and what was found when it was explored.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AddedView {
+    #[serde(flatten)]
+    pub lifecycle: LifecycleView,
+    /// Where it does not keep what the engine promises. None: it is sound.
+    pub warnings: Vec<WarningView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WarningView {
+    /// Of the source.
+    pub line: u32,
+    pub what: String,
+    /// How it comes about, step by step; empty where the table shows it.
+    pub trace: Vec<String>,
+}
+
+impl From<Finding> for WarningView {
+    fn from(finding: Finding) -> WarningView {
+        WarningView { line: finding.line, what: finding.what, trace: finding.trace }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -119,3 +119,17 @@ fn faults_are_told_with_their_lines_and_nothing_is_in_force() {
         as_who(&service, &api, Method::GET, "/v1/lifecycles/run", Value::Null).await.no(404, "NOT_FOUND");
     });
 }
+
+#[test]
+fn a_table_that_is_not_sound_is_put_in_force_with_warnings() {
+    on_each(async |service| {
+        let stuck = "# parcel\n\n## States\n\n| State | Phase | Meaning |\n|---|---|---|\n| NEW | ready | a |\n| OUT | active | b |\n| IN | succeeded | c |\n\n## Transitions\n\n| From | Event | To | Actor |\n|---|---|---|---|\n| — | create | NEW | api |\n| NEW | lease | OUT | worker |\n| OUT | commit | IN | worker |\n";
+        let added = service.post("/v1/lifecycles", json!({ "source": stuck })).await.yes(201);
+        let warning = &added["warnings"][0];
+        assert_eq!((&added["kind"], &warning["line"]), (&json!("parcel"), &json!(8)), "{added}");
+        assert!(warning["what"].as_str().is_some_and(|what| what.contains("`expire`")), "{added}");
+        let sound = stuck.replace("| OUT | commit", "| OUT | expire | NEW | system |\n| OUT | commit");
+        let added = service.post("/v1/lifecycles", json!({ "source": sound })).await.yes(201);
+        assert_eq!(added["warnings"], json!([]), "{added}");
+    });
+}

@@ -12,5 +12,6 @@ mod lifecycles;
 mod log;
 mod operators;
 mod tokens;
+mod tracing;
 mod watching;
 mod working;

@@ -44,7 +44,8 @@ pub fn create(of: Of, kind: Option<&str>, new: &New, at: &At) -> Result<Reply, E
     block_on(async { Client::at(at, Access::MayCreate).await?.post(of.all(), &body).await })
 }
 
-fn payload(named: Option<&str>) -> Result<Box<RawValue>, Error> {
+/// JSON, as a command line names it: itself, a file, or standard input.
+pub fn payload(named: Option<&str>) -> Result<Box<RawValue>, Error> {
     let (what, text) = match named {
         None => ("the payload".to_string(), "{}".to_string()),
         Some("-") => ("standard input".to_string(), text("<stdin>", io::stdin().lock())?),

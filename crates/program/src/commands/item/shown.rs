@@ -84,9 +84,15 @@ pub fn row(item: &Shown) -> [String; 7] {
         item.state.clone(),
         item.attempt.to_string(),
         item.key.clone().unwrap_or_default(),
-        item.updated_at.clone(),
+        to_the_second(&item.updated_at),
         item.reason().and_then(|reason| reason.lines().last()).unwrap_or_default().to_string(),
     ]
+}
+
+/// A table is for the eye; whoever needs the rest asks for the item, or for JSON.
+pub fn to_the_second(time: &str) -> String {
+    let (seconds, rest) = time.split_once('.').unwrap_or((time, ""));
+    if rest.is_empty() { time.to_string() } else { format!("{seconds}Z") }
 }
 
 /// All of it, a line each; what it does not have is left out.

@@ -10,7 +10,7 @@ use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 pub fn run(arguments: &Draw, output: &mut Output) -> Result<Outcome, Error> {
-    let found = Found::named(&arguments.kind)?;
+    let found = Found::at(&arguments.there, &arguments.kind)?;
     output.text(&diagram::draw(&found.table, arguments.format))?;
     Ok(Outcome::Done)
 }

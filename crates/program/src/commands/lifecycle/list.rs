@@ -1,10 +1,13 @@
-//! `tenure lifecycle list`: the lifecycles that ship with Tenure, one a line.
+//! `tenure lifecycle list`: the lifecycles that ship with Tenure, or those in force somewhere, one a line.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tenure_core::lifecycle::shipped::SHIPPED;
 
 use super::Found;
-use crate::cli::List;
+use crate::cli::{List, Reach};
+use crate::client::{Client, Loops, Target};
+use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
@@ -18,6 +21,9 @@ struct Listed {
 }
 
 pub fn run(arguments: &List, output: &mut Output) -> Result<Outcome, Error> {
+    if let Some(reach) = &arguments.there.0 {
+        return in_force(reach, arguments.form.json, output);
+    }
     let listed: Vec<Listed> = SHIPPED
         .iter()
         .map(|shipped| Ok(line(&Found::shipped(shipped)?, shipped.system)))
@@ -31,6 +37,41 @@ pub fn run(arguments: &List, output: &mut Output) -> Result<Outcome, Error> {
     }
     Ok(Outcome::Done)
 }
+
+/// As the service lists them.
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Brief {
+    kind: String,
+    hash: String,
+    summary: String,
+}
+
+fn in_force(reach: &Reach, json: bool, output: &mut Output) -> Result<Outcome, Error> {
+    let page: Page = block_on(async {
+        let client = Client::open(reach, None, Access::Existing, Loops::LeftToOthers).await?;
+        client.get(Target::new(["v1", "lifecycles"])).await?.read()
+    })?;
+    if json {
+        page.items.iter().try_for_each(|item| output.line(item.get()))?;
+        return Ok(Outcome::Done);
+    }
+    let read = page.items.iter().map(|item| serde_json::from_str(item.get()));
+    let briefs: Result<Vec<Brief>, serde_json::Error> = read.collect();
+    let briefs = briefs.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
+    let rows = briefs
+        .into_iter()
+        .map(|it| [it.kind, it.hash.chars().take(HASH_DIGITS).collect(), first_sentence(&it.summary)]);
+    output.table(["KIND", "VERSION", "SUMMARY"], rows)?;
+    Ok(Outcome::Done)
+}
+
+/// Enough to tell versions apart by eye.
+const HASH_DIGITS: usize = 12;
 
 fn line(found: &Found, system: &'static str) -> Listed {
     let table = &found.table;

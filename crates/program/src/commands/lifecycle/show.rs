@@ -12,7 +12,7 @@ use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 pub fn run(arguments: &Show, output: &mut Output) -> Result<Outcome, Error> {
-    let found = Found::named(&arguments.kind)?;
+    let found = Found::at(&arguments.there, &arguments.kind)?;
     if arguments.form.json {
         output.json(&Shown::of(&found))?;
     } else {

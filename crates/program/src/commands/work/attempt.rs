@@ -69,6 +69,7 @@ impl Attempt {
     fn start(&self) -> std::io::Result<Process> {
         let lease = &self.lease;
         let attempt = lease.attempt.to_string();
+        let trace = lease.traceparent.as_deref().unwrap_or_default();
         let variables = [
             ("TENURE_ITEM", lease.item.as_str()),
             ("TENURE_EXECUTION", lease.execution.as_str()),
@@ -77,6 +78,10 @@ impl Attempt {
             ("TENURE_KEY", lease.key.as_deref().unwrap_or_default()),
             ("TENURE_STORE", lease.store.as_str()),
             ("TENURE_LEASE_EXPIRES_AT", lease.lease_expires_at.as_str()),
+            ("TENURE_TRACEPARENT", trace),
+            // Where tracing libraries look. Empty is none: the worker's own is not the item's.
+            ("TRACEPARENT", trace),
+            ("TRACESTATE", lease.tracestate.as_deref().unwrap_or_default()),
         ];
         let payload = lease.payload.as_ref().map_or(Vec::new(), |payload| payload.get().as_bytes().to_vec());
         Process::start(&self.command, &variables, payload, &lease.item)

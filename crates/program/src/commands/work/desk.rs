@@ -36,6 +36,8 @@ pub struct Lease {
     pub attempt: u64,
     pub lease_token: String,
     pub lease_expires_at: String,
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
 }
 
 /// Leases, and when they were asked for.
