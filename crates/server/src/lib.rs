@@ -29,4 +29,5 @@ pub use app::{App, Open};
 pub use limits::*;
 pub use problem::Problem;
 pub use routes::{document, router};
+pub use rpc::{Method, methods};
 pub use serve::serve;

@@ -37,6 +37,7 @@ use crate::extract::read;
 use crate::limits::REQUEST_BYTES_MAX;
 use crate::problem::{Problem, internal};
 use crate::token::Bearer;
+pub use methods::Method;
 use methods::{METHODS, PACKAGE};
 use schema::{Described, Schema};
 
@@ -60,6 +61,11 @@ impl Told {
     pub fn get(&self) -> Option<&(u16, Option<Problem>)> {
         self.0.get()
     }
+}
+
+/// Every method, and the call of REST that it is.
+pub fn methods() -> &'static [Method] {
+    &METHODS
 }
 
 /// The methods, in front of the routes that they call.
