@@ -44,6 +44,10 @@ use schema::{Described, Schema};
 /// The status that REST would have answered with.
 const STATUS: &str = "tenure-status";
 
+/// What `connectrpc` 0.9 says of a gRPC no both before and after the body. The details come after it only, and a client that believes the
+/// first (tonic does) never sees them. So nothing of it is said before.
+const SAID_TWICE: [&str; 2] = ["grpc-status", "grpc-message"];
+
 /// What came of a call, which the status of an RPC answer does not say: gRPC always answers 200.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told(Arc<OnceLock<(u16, Option<Problem>)>>);
@@ -109,6 +113,9 @@ async fn call(State((app, service)): State<Front>, request: Request) -> Response
         }
     };
     let mut response = response.map(Body::new);
+    for name in SAID_TWICE {
+        response.headers_mut().remove(name);
+    }
     response.extensions_mut().insert(told);
     response
 }

@@ -191,6 +191,13 @@ fn expected(message: &MessageDescriptor, rest: &str) -> Value {
     Value::Object(made)
 }
 
+/// An explanation but for the moment at which it was given.
+fn timeless(text: &str) -> Value {
+    let mut explanation: Value = serde_json::from_str(text).unwrap();
+    assert!(explanation.as_object_mut().unwrap().remove("at").is_some(), "{text}");
+    explanation
+}
+
 /// The same by REST, where asking changes nothing.
 async fn by_rest(desk: &Desk<'_>, name: &str, message: &Value) -> Option<String> {
     let row = methods().iter().find(|method| method.name == name).unwrap();
@@ -225,11 +232,15 @@ fn every_method_says_yes_as_rest_does_in_every_way() {
                         assert_eq!(answer["text"], text, "{name}");
                     }
                     Some(text) if output.get_field_by_name("document_json").is_some() => {
-                        assert_eq!(answer["document_json"], text, "{name}");
+                        assert_eq!(timeless(answer["document_json"].as_str().unwrap()), timeless(&text));
                     }
-                    // What a server has done goes on by itself.
+                    // Time goes on, and what a server does by itself.
                     Some(text) if name == "AdminService/GetStats" => {
-                        assert_eq!(answer["kinds"], expected(&output, &text)["kinds"]);
+                        let kinds = |stats: &Value| {
+                            let kinds = stats["kinds"].as_array().unwrap().iter();
+                            kinds.map(|one| (one["kind"].clone(), one["active"].clone())).collect::<Vec<_>>()
+                        };
+                        assert_eq!(kinds(&answer), kinds(&expected(&output, &text)));
                         assert!(answer["counters"].is_object() && answer["log_position"].as_u64() > Some(0));
                     }
                     Some(text) => assert_eq!(answer, expected(&output, &text), "{name} by {way:?}"),

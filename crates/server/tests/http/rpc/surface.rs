@@ -40,6 +40,7 @@ fn every_operation_is_a_method_and_every_method_an_operation() {
 #[test]
 fn every_message_has_the_fields_of_rest() {
     let document = serde_json::to_value(document()).unwrap();
+    let bulk = method("ItemService/Bulk").output();
     for row in methods() {
         let (name, method) = (row.name, method(row.name));
         let path = row.path.replace("{execution}", "{exec}");
@@ -57,10 +58,7 @@ fn every_message_has_the_fields_of_rest() {
             Some(field) => {
                 let each = method.input().get_field_by_name(field).expect("the field that is the body");
                 let Kind::Message(each) = each.kind() else { panic!("{name}: a list of messages") };
-                let mut properties = properties(&document, body);
-                // It is said once, for all of them.
-                properties.remove("store");
-                fields_are(&document, &properties, &each, name);
+                gives(&document, body, &each, name);
                 takes.insert(field.to_string(), serde_json::json!({ "type": "array" }));
             }
             None if !body.is_null() => takes.extend(properties(&document, body)),
@@ -73,6 +71,11 @@ fn every_message_has_the_fields_of_rest() {
         takes.insert("store".to_string(), serde_json::json!({ "type": "string" }));
         fields_are(&document, &takes, &method.input(), name);
 
+        // Of many there is another answer than of one, for which OpenAPI has no word either.
+        if row.body.is_some() {
+            assert_eq!(method.output(), bulk);
+            continue;
+        }
         let answers = operation["responses"].as_object().unwrap();
         let yes = answers.iter().filter(|(status, _)| status.starts_with('2'));
         for (_, answer) in yes {
@@ -107,9 +110,15 @@ fn properties(document: &Value, schema: &Value) -> BTreeMap<String, Value> {
     all
 }
 
+/// An object within another, or an answer.
 fn gives(document: &Value, schema: &Value, message: &MessageDescriptor, at: &str) {
+    let mut properties = properties(document, schema);
+    if message.name() == "NewItem" {
+        // The store is said once, for all of a request.
+        assert!(properties.remove("store").is_some());
+    }
     if message.get_field_by_name("document_json").is_none() {
-        fields_are(document, &properties(document, schema), message, at);
+        fields_are(document, &properties, message, at);
     }
 }
 
