@@ -1,12 +1,12 @@
 //! Every method for every sort of caller: who REST lets in, and nobody else.
 
-use axum::http::Method;
 use prost_reflect::Kind;
 use serde_json::{Map, Value, json};
 use tenure_server::{document, methods};
 
 use super::caller::{Caller, Way, every_method, method};
-use crate::kit::{Service, as_who, on_each, token};
+use crate::access::{Callers, job};
+use crate::kit::{on_each, token};
 
 /// A message about this item: as much as names what is asked for.
 fn about(name: &str, item: &str) -> Value {
@@ -29,12 +29,6 @@ fn about(name: &str, item: &str) -> Value {
     Value::Object(message)
 }
 
-async fn job(service: &Service, admin: &str, store: &str) -> String {
-    let body = json!({ "kind": "job", "payload": {}, "store": store });
-    let item = as_who(service, admin, Method::POST, "/v1/items", body).await.yes(201);
-    item["id"].as_str().unwrap().to_string()
-}
-
 fn access(name: &str) -> Option<String> {
     let row = methods().iter().find(|method| method.name == name).unwrap();
     let document = serde_json::to_value(document()).unwrap();
@@ -48,13 +42,7 @@ fn access(name: &str) -> Option<String> {
 #[test]
 fn every_method_lets_in_whom_rest_lets_in() {
     on_each(async |service| {
-        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
-        let mut good = vec![("admin", admin.clone())];
-        for role in ["api", "orchestrator", "worker", "human"] {
-            good.push((role, token(&service, Some(&admin), json!({ "name": role, "role": role })).await.1));
-        }
-        let (id, revoked) = token(&service, Some(&admin), json!({ "name": "r", "role": "admin" })).await;
-        as_who(&service, &admin, Method::DELETE, &format!("/v1/tokens/{id}"), Value::Null).await.yes(204);
+        let Callers { admin, good, revoked } = Callers::of(&service).await;
         for (name, _) in every_method() {
             let item = job(&service, &admin, "default").await;
             for token in [None, Some(revoked.as_str())] {
