@@ -4,6 +4,8 @@
 //! answer is shown (`shape`) or told as a problem document (`problem`). Nothing is decided here and nothing is kept here: two
 //! servers on one database are one service.
 //!
+//! Methods of RPC (`rpc`) are calls of the same routes.
+//!
 //! The same router serves a socket and, without one, a command that has opened the database itself.
 
 mod access;
@@ -16,6 +18,7 @@ mod page;
 mod problem;
 mod rest;
 mod routes;
+mod rpc;
 mod serve;
 mod shape;
 mod signed;
@@ -26,4 +29,5 @@ pub use app::{App, Open};
 pub use limits::*;
 pub use problem::Problem;
 pub use routes::{document, router};
+pub use rpc::{Method, methods};
 pub use serve::serve;

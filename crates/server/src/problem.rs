@@ -1,7 +1,7 @@
 //! A "no" as HTTP has it: RFC 9457 problem documents with a stable code, what was wrong and what to do.
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use tenure::core::answer::Answer;
@@ -62,6 +62,10 @@ impl Problem {
         &self.code
     }
 
+    pub fn status_code(&self) -> u16 {
+        self.status
+    }
+
     /// The document itself: also the outcome of one of many.
     pub fn document(&self, instance: Option<&str>) -> Value {
         let mut document = self.more.clone();
@@ -81,18 +85,22 @@ impl Problem {
         let body = Body::from(self.document(Some(instance)).to_string());
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::CONFLICT);
-        let mut set = |name: HeaderName, value: &str| {
-            let value = HeaderValue::from_str(value).expect("plain text");
-            response.headers_mut().insert(name, value);
-        };
-        set(header::CONTENT_TYPE, "application/problem+json");
+        *response.headers_mut() = self.headers();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+
+    /// What is said to whoever handles the answer before it is read.
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
         if let Some(seconds) = self.retry_after {
-            set(header::RETRY_AFTER, &seconds.to_string());
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == Code::Unauthenticated {
-            set(header::WWW_AUTHENTICATE, "Bearer");
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        response
+        headers
     }
 }
 

@@ -23,6 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::rpc;
 pub use watching::oldest_ready;
 
 #[derive(OpenApi)]
@@ -96,7 +97,9 @@ pub fn document() -> Document {
 /// The service, ready to be served.
 pub fn router(app: App) -> Router {
     let (router, _) = described().split_for_parts();
+    let rest = router.clone().fallback(outermost::nothing_here).with_state(app.clone());
     router
+        .merge(rpc::router(&app, rest))
         .fallback(outermost::nothing_here)
         .method_not_allowed_fallback(outermost::no_such_method)
         .layer(middleware::from_fn_with_state(app.clone(), outermost::outermost))

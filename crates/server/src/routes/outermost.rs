@@ -11,6 +11,7 @@ use crate::access::{Answered, Asker};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::rest;
+use crate::rpc::Told;
 use crate::token;
 
 /// A request's name, in the answer and in the log.
@@ -35,7 +36,12 @@ pub async fn outermost(State(app): State<App>, mut request: Request, next: Next)
         app.requests.add_problem(problem.code().as_str());
         response = problem.response(&path);
     }
-    let (status, micros) = (response.status().as_u16(), began.micros());
+    let told = response.extensions_mut().remove::<Told>().and_then(|told| told.get().cloned());
+    if let Some((_, Some(problem))) = &told {
+        app.requests.add_problem(problem.code().as_str());
+    }
+    let status = told.map_or(response.status().as_u16(), |(status, _)| status);
+    let micros = began.micros();
     let route = route.as_ref().map(MatchedPath::as_str);
     app.requests.add(route.unwrap_or(NO_ROUTE), &method, status, micros);
     if let Some(access) = &app.access {

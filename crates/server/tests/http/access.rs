@@ -62,7 +62,28 @@ impl Operation {
     }
 }
 
-async fn job(service: &Service, admin: &str, store: &str) -> String {
+/// A token of every sort.
+pub struct Callers {
+    pub admin: String,
+    /// By role.
+    pub good: Vec<(&'static str, String)>,
+    pub revoked: String,
+}
+
+impl Callers {
+    pub async fn of(service: &Service) -> Callers {
+        let (_, admin) = token(service, None, json!({ "name": "root", "role": "admin" })).await;
+        let mut good = vec![("admin", admin.clone())];
+        for role in ["api", "orchestrator", "worker", "human"] {
+            good.push((role, token(service, Some(&admin), json!({ "name": role, "role": role })).await.1));
+        }
+        let (id, revoked) = token(service, Some(&admin), json!({ "name": "r", "role": "admin" })).await;
+        as_who(service, &admin, Method::DELETE, &format!("/v1/tokens/{id}"), Value::Null).await.yes(204);
+        Callers { admin, good, revoked }
+    }
+}
+
+pub async fn job(service: &Service, admin: &str, store: &str) -> String {
     let body = json!({ "kind": "job", "payload": {}, "store": store });
     let item = as_who(service, admin, Method::POST, "/v1/items", body).await.yes(201);
     item["id"].as_str().unwrap().to_string()
@@ -73,13 +94,7 @@ async fn job(service: &Service, admin: &str, store: &str) -> String {
 fn every_route_lets_in_whom_the_document_says() {
     on_each(async |service| {
         let operations = Operation::all(&service.get("/openapi.json").await.yes(200));
-        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
-        let mut good = vec![("admin", admin.clone())];
-        for role in ["api", "orchestrator", "worker", "human"] {
-            good.push((role, token(&service, Some(&admin), json!({ "name": role, "role": role })).await.1));
-        }
-        let (id, revoked) = token(&service, Some(&admin), json!({ "name": "r", "role": "admin" })).await;
-        as_who(&service, &admin, Method::DELETE, &format!("/v1/tokens/{id}"), Value::Null).await.yes(204);
+        let Callers { admin, good, revoked } = Callers::of(&service).await;
         let past = json!({ "name": "past", "role": "admin", "expires_at": "2020-01-01T00:00:00Z" });
         let (_, past) = token(&service, Some(&admin), past).await;
         let bad = [("nobody", None), ("revoked", Some(revoked.as_str())), ("expired", Some(past.as_str()))];

@@ -11,6 +11,7 @@ mod jobs;
 mod lifecycles;
 mod log;
 mod operators;
+mod rpc;
 mod tokens;
 mod tracing;
 mod watching;

@@ -1,0 +1,252 @@
+//! Every method, once in every way, with an answer that is a yes.
+
+use std::collections::BTreeMap;
+
+use axum::http::Method;
+use prost_reflect::{Kind, MessageDescriptor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tenure_server::methods;
+
+use super::caller::{Caller, WAYS, every_method};
+use crate::kit::{Service, as_who, on_each, token};
+
+const LIFECYCLE: &str = include_str!("../../../../../lifecycles/job.md");
+
+/// Where everything is made that a message is about: REST, as an administrator.
+struct Desk<'a> {
+    service: &'a Service,
+    admin: &'a str,
+}
+
+async fn made(desk: &Desk<'_>, path: &str, body: Value) -> Value {
+    let answer = as_who(desk.service, desk.admin, Method::POST, path, body).await;
+    assert!(answer.status.is_success(), "{path}: {}", answer.text);
+    answer.json()
+}
+
+async fn job(desk: &Desk<'_>) -> Value {
+    made(desk, "/v1/jobs", json!({ "payload": { "n": 1.50 }, "priority": 3, "key": "k" })).await["id"].clone()
+}
+
+/// A job that was started, and its lease.
+async fn leased(desk: &Desk<'_>, start: bool) -> Value {
+    let body = json!({ "items": [job(desk).await], "worker": "w1", "start": start });
+    made(desk, "/v1/leases", body).await["leases"][0].clone()
+}
+
+/// What is said under a lease.
+async fn under(desk: &Desk<'_>, more: Value) -> Value {
+    let lease = leased(desk, true).await;
+    let mut message = json!({ "execution": lease["execution"], "lease_token": lease["lease_token"] });
+    message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    message
+}
+
+async fn schedule(desk: &Desk<'_>, name: &str) -> Value {
+    let creates = json!({ "kind": "job", "payload": {} });
+    made(desk, "/v1/schedules", json!({ "name": name, "times": "0 3 * * *", "creates": creates })).await;
+    json!({ "name": name })
+}
+
+async fn webhook(desk: &Desk<'_>, name: &str) -> Value {
+    let url = "https://example.org/in";
+    made(desk, "/v1/webhooks", json!({ "name": name, "url": url, "secrets": ["env:HOOK"] })).await;
+    json!({ "name": name })
+}
+
+/// A message that the method says yes to.
+async fn example(desk: &Desk<'_>, name: &str) -> Value {
+    let records = json!([{ "label": "note", "name": "1", "body_json": "[1.0]" }]);
+    let new = json!({ "kind": "job", "payload_json": "{\"n\": 1.50}", "max_attempts": 2, "priority": -1,
+        "run_at": "2026-11-15T20:25:00Z", "key": "k" });
+    match name {
+        "ItemService/Create" => new,
+        "ItemService/CreateMany" => json!({ "items": [new, { "kind": "nonsense", "payload_json": "1" }] }),
+        "ItemService/Get" => json!({ "id": leased(desk, true).await["item"], "wait_ms": 1 }),
+        "ItemService/List" => {
+            json!({ "kind": "job", "phase": "ready", "key": "k", "order": "newest", "limit": 2 })
+        }
+        "ItemService/Event" => {
+            json!({ "id": job(desk).await, "event": "cancel", "reason": "r", "expected_version": 1 })
+        }
+        "ItemService/Bulk" => {
+            job(desk).await;
+            json!({ "event": "cancel", "filter": { "kind": "job" }, "reason": "r", "limit": 1, "dry_run": true })
+        }
+        "ItemService/EraseBody" => {
+            let id = job(desk).await;
+            made(desk, &format!("/v1/jobs/{}/cancel", id.as_str().unwrap()), json!({ "reason": "r" })).await;
+            json!({ "id": id, "reason": "forget" })
+        }
+        "ItemService/ListExecutions" | "JobService/ListExecutions" => {
+            json!({ "id": leased(desk, true).await["item"] })
+        }
+        "ItemService/ListLog" => json!({ "id": leased(desk, true).await["item"], "after": 1, "limit": 1 }),
+        "ItemService/GetReceipt" | "ItemService/Explain" => json!({ "id": job(desk).await }),
+        "WorkService/Lease" => {
+            json!({ "items": [job(desk).await], "worker": "w2", "start": true, "lease_ms": 60000, "request_id": "r" })
+        }
+        "WorkService/Start" => {
+            let lease = leased(desk, false).await;
+            json!({ "execution": lease["execution"], "lease_token": lease["lease_token"] })
+        }
+        "WorkService/Renew" => under(desk, json!({ "lease_ms": 120000 })).await,
+        "WorkService/RenewMany" => {
+            json!({ "leases": [under(desk, json!({})).await, { "execution": "none", "lease_token": "none" }] })
+        }
+        "WorkService/Progress" => under(desk, json!({ "records": records })).await,
+        "WorkService/Commit" => {
+            let effects = json!({ "creates": [new], "messages": [{ "label": "sent", "body_json": "1.0" }] });
+            under(desk, json!({ "output_json": "1.0", "records": records, "effects": effects })).await
+        }
+        "WorkService/CommitMany" => {
+            json!({ "commits": [under(desk, json!({ "output_json": "2", "finish": false })).await] })
+        }
+        "WorkService/Finish" => {
+            let lease = leased(desk, true).await;
+            let message = json!({ "execution": lease["execution"], "lease_token": lease["lease_token"] });
+            let path = format!("/v1/executions/{}/commit", lease["execution"].as_str().unwrap());
+            made(desk, &path, json!({ "lease_token": lease["lease_token"], "finish": false })).await;
+            message
+        }
+        "WorkService/Fail" => under(desk, json!({ "reason": "no route", "retry_after_ms": 1000 })).await,
+        "WorkService/Release" => under(desk, json!({ "reason": "later", "delay_ms": 1000 })).await,
+        "WorkService/ListLeases" => {
+            leased(desk, true).await;
+            json!({ "kind": "job", "limit": 1 })
+        }
+        "WorkService/ListWorkers" => json!({ "kind": "job" }),
+        "JobService/Submit" => json!({ "payload_json": "{}", "idempotency_key": "same", "max_attempts": 3 }),
+        "JobService/Get" => json!({ "id": job(desk).await }),
+        "JobService/List" => json!({ "limit": 2 }),
+        "JobService/Cancel" => json!({ "id": job(desk).await, "reason": "r" }),
+        "JobService/Retry" => {
+            let id = job(desk).await;
+            made(desk, &format!("/v1/jobs/{}/cancel", id.as_str().unwrap()), json!({ "reason": "r" })).await;
+            json!({ "id": id })
+        }
+        "LogService/List" => json!({ "after": 1, "limit": 2 }),
+        "AdminService/CreateToken" => {
+            json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })
+        }
+        "AdminService/RevokeToken" => {
+            json!({ "id": made(desk, "/v1/tokens", json!({ "name": "t", "role": "admin" })).await["id"] })
+        }
+        "AdminService/CreateSchedule" => {
+            json!({ "name": "each", "times": "0 3 * * *", "zone": "Europe/Berlin",
+            "catch_up": "all", "catch_up_max": 3, "jitter_ms": 1000,
+            "creates": { "kind": "job", "payload_json": "1.0", "key": "k", "priority": 1, "max_attempts": 2 } })
+        }
+        "AdminService/RemoveSchedule" => schedule(desk, "removed / one").await,
+        "AdminService/PauseSchedule" | "AdminService/ResumeSchedule" => schedule(desk, "paused").await,
+        "AdminService/CreateWebhook" => {
+            json!({ "name": "near", "url": "http://127.0.0.1:9/", "allow_private": true,
+            "secrets": ["env:HOOK"], "labels": ["sent"] })
+        }
+        "AdminService/RemoveWebhook" => webhook(desk, "removed").await,
+        "AdminService/PauseWebhook" | "AdminService/ResumeWebhook" => webhook(desk, "paused").await,
+        "AdminService/SetLimit" => json!({ "kind": "run", "concurrency": 2, "paused": true, "reason": "r",
+            "rate": { "count": 100, "per_ms": 60000 } }),
+        "AdminService/ResetLimit" => json!({ "kind": "run" }),
+        "AdminService/AddLifecycle" => json!({ "source": LIFECYCLE }),
+        "AdminService/GetLifecycle" | "AdminService/DrawLifecycle" => json!({ "kind": "job" }),
+        "AdminService/ListTokens"
+        | "AdminService/ListSchedules"
+        | "AdminService/ListWebhooks"
+        | "AdminService/ListLimits"
+        | "AdminService/ListLifecycles"
+        | "AdminService/GetStats" => json!({}),
+        other => panic!("{other} has no example"),
+    }
+}
+
+/// A message as it must be when REST answers so: null is unset, and zero is not written.
+fn expected(message: &MessageDescriptor, rest: &str) -> Value {
+    let object: BTreeMap<String, Box<RawValue>> = serde_json::from_str(rest).unwrap();
+    let mut made = Map::new();
+    for field in message.fields() {
+        let name = field.name();
+        let Some(raw) = object.get(name.strip_suffix("_json").unwrap_or(name)) else {
+            assert_ne!(name, "document_json");
+            continue;
+        };
+        let elements = || serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()).unwrap();
+        let value = match field.kind() {
+            Kind::Message(inner) if field.is_list() => {
+                elements().iter().map(|raw| expected(&inner, raw.get())).collect()
+            }
+            Kind::Message(inner) if !field.is_map() && raw.get() != "null" => expected(&inner, raw.get()),
+            Kind::String if name.ends_with("_json") && field.is_list() => {
+                elements().iter().map(|raw| json!(raw.get())).collect()
+            }
+            Kind::String if name.ends_with("_json") => json!(raw.get()),
+            _ => serde_json::from_str(raw.get()).unwrap(),
+        };
+        let is_zero = [json!(""), json!(0), json!(false), json!([]), json!({})].contains(&value);
+        if !(value.is_null() || is_zero && !field.supports_presence()) {
+            made.insert(name.to_string(), value);
+        }
+    }
+    Value::Object(made)
+}
+
+/// An explanation but for the moment at which it was given.
+fn timeless(text: &str) -> Value {
+    let mut explanation: Value = serde_json::from_str(text).unwrap();
+    assert!(explanation.as_object_mut().unwrap().remove("at").is_some(), "{text}");
+    explanation
+}
+
+/// The same by REST, where asking changes nothing.
+async fn by_rest(desk: &Desk<'_>, name: &str, message: &Value) -> Option<String> {
+    let row = methods().iter().find(|method| method.name == name).unwrap();
+    if row.verb != Method::GET {
+        return None;
+    }
+    let (mut path, mut query) = (row.path.to_string(), Vec::new());
+    for (name, value) in message.as_object().unwrap() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        match path.contains(&format!("{{{name}}}")) {
+            true => path = path.replace(&format!("{{{name}}}"), &text),
+            false => query.push(format!("{name}={text}")),
+        }
+    }
+    let path = format!("{path}?{}", query.join("&"));
+    Some(as_who(desk.service, desk.admin, Method::GET, &path, Value::Null).await.text)
+}
+
+#[test]
+fn every_method_says_yes_as_rest_does_in_every_way() {
+    on_each(async |service| {
+        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let desk = Desk { service: &service, admin: &admin };
+        for (name, method) in every_method() {
+            for way in WAYS {
+                let caller = Caller { service: &service, way, token: Some(&admin) };
+                let message = example(&desk, &name).await;
+                let answer = caller.yes(&name, message.clone()).await;
+                let output = method.output();
+                match by_rest(&desk, &name, &message).await {
+                    Some(text) if output.get_field_by_name("text").is_some() => {
+                        assert_eq!(answer["text"], text, "{name}");
+                    }
+                    Some(text) if output.get_field_by_name("document_json").is_some() => {
+                        assert_eq!(timeless(answer["document_json"].as_str().unwrap()), timeless(&text));
+                    }
+                    // Time goes on, and what a server does by itself.
+                    Some(text) if name == "AdminService/GetStats" => {
+                        let kinds = |stats: &Value| {
+                            let kinds = stats["kinds"].as_array().unwrap().iter();
+                            kinds.map(|one| (one["kind"].clone(), one["active"].clone())).collect::<Vec<_>>()
+                        };
+                        assert_eq!(kinds(&answer), kinds(&expected(&output, &text)));
+                        assert!(answer["counters"].is_object() && answer["log_position"].as_u64() > Some(0));
+                    }
+                    Some(text) => assert_eq!(answer, expected(&output, &text), "{name} by {way:?}"),
+                    None => assert!(answer.is_object(), "{name}"),
+                }
+            }
+        }
+    });
+}
