@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::problem::Problem;
+use crate::serve::Serving;
 
 /// The bytes of a JSON request.
 #[derive(Debug)]
@@ -38,9 +39,11 @@ impl<S: Send + Sync> FromRequest<S> for Text {
 
 /// The bytes of a body, no more of them than a request has and no later than they may come.
 pub async fn read(request: Request) -> Result<Bytes, Problem> {
+    let serving = request.extensions().get::<Serving>();
+    let patience = serving.map_or(BODY_WAIT, |serving| serving.patience.body);
     let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect();
-    let Ok(body) = timeout(BODY_WAIT, body).await else {
-        let detail = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+    let Ok(body) = timeout(patience, body).await else {
+        let detail = format!("the body did not come within {} s", patience.as_secs());
         return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
     };
     match body {

@@ -19,6 +19,7 @@ mod routes;
 mod serve;
 mod shape;
 mod signed;
+mod slow;
 mod token;
 
 pub use access::{Access, Form};
@@ -26,4 +27,4 @@ pub use app::{App, Open};
 pub use limits::*;
 pub use problem::Problem;
 pub use routes::{document, router};
-pub use serve::serve;
+pub use serve::{Patience, serve};
