@@ -10,6 +10,7 @@ mod access;
 mod app;
 mod caller;
 mod extract;
+mod hidden;
 mod limits;
 mod metrics;
 mod page;

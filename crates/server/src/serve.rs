@@ -56,9 +56,9 @@ impl Serving {
         let _ = self.ended.wait_for(|ended| *ended).await;
     }
 
-    /// How many connections there are.
+    /// How many connections there are. Room is taken for the next one before it comes.
     pub fn connections(&self) -> usize {
-        CONNECTIONS_MAX.saturating_sub(self.room.available_permits())
+        CONNECTIONS_MAX.saturating_sub(self.room.available_permits() + 1)
     }
 }
 

@@ -14,9 +14,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
 use crate::extract::{Id, Params};
+use crate::hidden;
 use crate::metrics;
 use crate::page::Page;
-use crate::problem::Problem;
+use crate::problem::{Problem, internal};
 use crate::serve::Serving;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -146,7 +147,13 @@ pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
     responses((status = 200, body = serde_json::Value), (status = 404)))]
 pub async fn explain(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
     caller.item(id).await?;
-    Ok(Shown(caller.tenure.explain(id).await?).into_response())
+    let explanation = caller.tenure.explain(id).await?;
+    if !caller.is_limited_to_kinds() {
+        return Ok(Shown(explanation).into_response());
+    }
+    let mut shown = serde_json::to_value(explanation).map_err(|why| internal(why.to_string()))?;
+    hidden::hide(&caller, id, &mut shown).await?;
+    Ok(Shown(shown).into_response())
 }
 
 /// Numbers for a monitor

@@ -7,16 +7,18 @@ use tenure_server::document;
 use crate::kit::{Answer, Service, as_who, on_each, token};
 
 /// One operation of the document.
-struct Operation {
-    method: Method,
-    path: String,
+pub struct Operation {
+    pub method: Method,
+    pub path: String,
     /// `open`, `admin`, or none: whoever has a good token.
-    access: Option<String>,
-    streams: bool,
+    pub access: Option<String>,
+    pub streams: bool,
+    /// Its own part of the document.
+    pub described: Value,
 }
 
 impl Operation {
-    fn all(document: &Value) -> Vec<Operation> {
+    pub fn all(document: &Value) -> Vec<Operation> {
         let mut all = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
@@ -30,6 +32,7 @@ impl Operation {
                     path: path.clone(),
                     access,
                     streams: !operation["responses"]["200"]["content"]["text/event-stream"].is_null(),
+                    described: operation.clone(),
                 });
             }
         }
@@ -38,7 +41,7 @@ impl Operation {
     }
 
     /// The path, about this item and this execution.
-    fn about(&self, item: &str, execution: &str) -> String {
+    pub fn about(&self, item: &str, execution: &str) -> String {
         let path =
             self.path.replace("{event}", "cancel").replace("{kind}", "job").replace("{exec}", execution);
         path.replace("{id}", item).replace("{name}", "nobody")

@@ -6,11 +6,16 @@ mod schema;
 
 mod access;
 mod bulk;
+mod hostile;
 mod items;
 mod jobs;
 mod lifecycles;
 mod log;
+mod lost;
 mod operators;
+mod slow;
+mod storms;
+mod tenants;
 mod tokens;
 mod watching;
 mod working;

@@ -164,7 +164,7 @@ fn numbers_of_other_stores_and_kinds_are_not_shown() {
 
 /// What was written, for a test to read.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+pub struct Page(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -177,7 +177,7 @@ impl Write for Page {
 }
 
 impl Page {
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
