@@ -11,6 +11,7 @@ mod kit;
 mod languages;
 mod run;
 mod serving;
+mod signals;
 mod work;
 
 use serde_json::Value;
