@@ -91,7 +91,6 @@ fn creates(call: usize) -> Value {
     (0..EACH).map(|n| json!({ "kind": "job", "payload": [call, n] })).collect()
 }
 
-// covers: K-53
 // fault: R3
 #[tokio::test]
 async fn what_the_queue_has_no_room_for_is_refused_and_what_was_taken_is_there() {
@@ -108,6 +107,7 @@ async fn what_the_queue_has_no_room_for_is_refused_and_what_was_taken_is_there()
             calls.spawn(async move { service.post("/v1/items", creates(call)).await });
         }
         let refused = calls.join_next().await.unwrap().unwrap();
+        assert!(refused.text.contains("too many requests wait already"), "{}", refused.text);
         let mut singles = JoinSet::new();
         for single in 0..SINGLES {
             let service = service.clone();
