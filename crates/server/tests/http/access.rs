@@ -72,6 +72,7 @@ async fn job(service: &Service, admin: &str, store: &str) -> String {
 }
 
 // covers: K-07
+// fault: A1, A2
 #[test]
 fn every_route_lets_in_whom_the_document_says() {
     on_each(async |service| {
@@ -116,6 +117,7 @@ fn every_route_lets_in_whom_the_document_says() {
     });
 }
 
+// fault: A3
 #[test]
 fn what_is_in_another_store_is_not_there() {
     on_each(async |service| {

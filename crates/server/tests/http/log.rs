@@ -120,6 +120,7 @@ fn a_stream_that_is_cut_goes_on_with_every_entry_once_and_in_order() {
 }
 
 // covers: K-07
+// fault: A4
 #[test]
 fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
     on_each(async |service| {

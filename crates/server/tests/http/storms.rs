@@ -8,7 +8,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tenure::Tenure;
 use tenure::core::time::Time;
-use tenure_server::{Access, App, ERROR_LINES_MAX, Form, Open, REQUEST_BYTES_MAX};
+use tenure_server::{Access, App, CALL_MAX, ERROR_LINES_MAX, Form, Open, REQUEST_BYTES_MAX};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -84,7 +84,7 @@ async fn memory_is_flat_while_bodies_come_that_are_too_large() {
 
 /// Of each of these calls all is in one batch, and together they are more than the queue and the writer take.
 const CALLS: usize = 12;
-const EACH: usize = 512;
+const EACH: usize = CALL_MAX;
 const SINGLES: usize = 50;
 
 fn creates(call: usize) -> Value {

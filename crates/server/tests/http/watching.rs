@@ -139,6 +139,7 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
 }
 
 // covers: K-07
+// fault: A4
 #[test]
 fn numbers_of_other_stores_and_kinds_are_not_shown() {
     on_each(async |service| {
@@ -183,6 +184,7 @@ impl Page {
 }
 
 // covers: K-55
+// fault: R9
 #[tokio::test]
 async fn a_request_leaves_a_line_without_any_secret() {
     for form in [Form::Human, Form::Json] {
