@@ -1,6 +1,6 @@
 //! Reading requests: every fault is told as a problem document that says where it is.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::problem::Problem;
+use crate::serve::Serving;
 
 /// The bytes of a JSON request.
 #[derive(Debug)]
@@ -38,19 +39,27 @@ impl<S: Send + Sync> FromRequest<S> for Text {
 
 /// The bytes of a body, no more of them than a request has and no later than they may come.
 pub async fn read(request: Request) -> Result<Bytes, Problem> {
-    let body = Limited::new(request.into_body(), REQUEST_BYTES_MAX).collect();
-    let Ok(body) = timeout(BODY_WAIT, body).await else {
-        let detail = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+    let serving = request.extensions().get::<Serving>();
+    let patience = serving.map_or(BODY_WAIT, |serving| serving.patience.body);
+    let body = request.into_body();
+    // Of what says that it is too much nothing is kept.
+    if body.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
+        return Err(too_large());
+    }
+    let Ok(body) = timeout(patience, Limited::new(body, REQUEST_BYTES_MAX).collect()).await else {
+        let detail = format!("the body did not come within {} s", patience.as_secs());
         return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
     };
     match body {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            let detail = format!("a request has at most {REQUEST_BYTES_MAX} bytes; send it in several");
-            Err(Problem::new(Code::PayloadTooLarge, detail))
-        }
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
         Err(error) => Err(Problem::invalid(format!("the body ended early: {error}"))),
     }
+}
+
+fn too_large() -> Problem {
+    let detail = format!("a request has at most {REQUEST_BYTES_MAX} bytes; send it in several");
+    Problem::new(Code::PayloadTooLarge, detail)
 }
 
 /// A JSON body. None at all is an empty object: what may be left out may be left out altogether.

@@ -26,6 +26,8 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// So long may the head of a request take, and so long its body: whoever is slower keeps a connection from others.
 pub const HEAD_WAIT: Duration = Duration::from_secs(10);
 pub const BODY_WAIT: Duration = Duration::from_secs(60);
+/// Whoever takes nothing of its answer for so long loses it: a stream of the log holds its place, and a page its memory.
+pub const UNREAD_WAIT: Duration = Duration::from_secs(30);
 /// Of a body that was refused so much is still read, and for so long: whoever sends it gets its answer instead of a broken connection.
 pub const REST_BYTES_MAX: usize = 64 << 20;
 pub const REST_WAIT: Duration = Duration::from_secs(5);
@@ -37,3 +39,5 @@ pub const STREAM_PAGE: usize = 100;
 pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Pages of the log that one call reads to find entries that its caller may see.
 pub const LOG_PAGES_MAX: usize = 10;
+/// Lines a second of requests with errors. Nobody reads more of them, and a disk that they fill is everybody's.
+pub const ERROR_LINES_MAX: u64 = 100;

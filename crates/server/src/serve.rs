@@ -14,18 +14,39 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::limits::{CONNECTIONS_MAX, HEAD_WAIT};
+use crate::limits::{BODY_WAIT, CONNECTIONS_MAX, HEAD_WAIT, UNREAD_WAIT};
+use crate::slow::Connection;
 
 /// After an accept that failed (no more file descriptors) it is tried again so soon.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// A peer that is silent for so long on a connection of many streams is gone.
 const SILENT: Duration = Duration::from_secs(30);
 
+/// For how long the service waits for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// Those who are being answered when it ends.
+    pub grace: Duration,
+    /// The head of a request, and the first bytes of a connection.
+    pub head: Duration,
+    /// The body of a request.
+    pub body: Duration,
+    /// A peer that takes nothing of its answer.
+    pub unread: Duration,
+}
+
+impl From<Duration> for Patience {
+    fn from(grace: Duration) -> Patience {
+        Patience { grace, head: HEAD_WAIT, body: BODY_WAIT, unread: UNREAD_WAIT }
+    }
+}
+
 /// What requests know of the service that they came in by.
 #[derive(Clone, Debug)]
 pub(crate) struct Serving {
     ended: watch::Receiver<bool>,
     room: Arc<Semaphore>,
+    pub patience: Patience,
 }
 
 impl Serving {
@@ -35,9 +56,9 @@ impl Serving {
         let _ = self.ended.wait_for(|ended| *ended).await;
     }
 
-    /// How many connections there are.
+    /// How many connections there are. Room is taken for the next one before it comes.
     pub fn connections(&self) -> usize {
-        CONNECTIONS_MAX.saturating_sub(self.room.available_permits())
+        CONNECTIONS_MAX.saturating_sub(self.room.available_permits() + 1)
     }
 }
 
@@ -46,15 +67,16 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     stop: impl Future<Output = ()> + Send,
-    grace: Duration,
+    patience: impl Into<Patience>,
 ) -> io::Result<()> {
+    let patience = patience.into();
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience.head);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(SILENT).keep_alive_timeout(SILENT);
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (end, ended) = watch::channel(false);
-    let router = router.layer(Extension(Serving { ended, room: room.clone() }));
+    let router = router.layer(Extension(Serving { ended, room: room.clone(), patience }));
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -64,7 +86,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
         };
         let service = TowerToHyperService::new(router.clone());
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let stream = TokioIo::new(Connection::new(stream, patience));
+        let connection = builder.serve_connection(stream, service).into_owned();
         let connection = graceful.watch(connection);
         connections.spawn(async move {
             // What goes wrong on a connection is the peer's affair: it has gone, or speaks no HTTP.
@@ -75,7 +98,7 @@ pub async fn serve(
     drop(listener);
     end.send_replace(true);
     // Who waits for work is sent away empty-handed by the end of its connection, and asks elsewhere.
-    let _ = timeout(grace, graceful.shutdown()).await;
+    let _ = timeout(patience.grace, graceful.shutdown()).await;
     connections.shutdown().await;
     Ok(())
 }

@@ -108,6 +108,15 @@ impl Place {
         worker
     }
 
+    /// Tells the server to end, and starts it again at the same place: the exit code of the first, and its last words.
+    pub fn stop_server(&mut self) -> (Option<i32>, String) {
+        let server = self.server.take().expect("it is served");
+        let address = server.address.clone();
+        let ended = server.stop();
+        self.server = Some(Server::start_at(&self.db, &address));
+        ended
+    }
+
     /// Kills the server; commands open the file again.
     pub fn kill_server(&mut self) {
         self.server.as_ref().expect("it is served").signal("-KILL");

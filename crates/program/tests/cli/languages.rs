@@ -1,6 +1,6 @@
 //! Workers in other languages drain jobs while their server is killed and started again.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -21,17 +21,34 @@ impl Drop for Worker {
     }
 }
 
-fn python(address: &str) -> Worker {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/worker.py");
-    let mut command = Command::new("python3");
-    command.arg(script).env("TENURE_URL", format!("http://{address}")).stderr(Stdio::null());
-    Worker(command.spawn().expect("python3 is installed; ./check sees to it"))
+fn example(program: &str, file: &str, arguments: &[&str], address: &str) -> Worker {
+    let file = format!("{}/../../docs/examples/{file}", env!("CARGO_MANIFEST_DIR"));
+    // The example finds this build of the program as it would find one that is installed.
+    let ours = Path::new(env!("CARGO_BIN_EXE_tenure")).parent().expect("it is in a folder").to_str().unwrap();
+    let path = format!("{ours}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new(program);
+    command.arg(file).args(arguments).env("TENURE_URL", format!("http://{address}")).env("PATH", path);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Worker(command.spawn().unwrap_or_else(|why| panic!("{program}: {why}; ./check sees to it")))
 }
 
-// covers: K-18, K-50
-#[test]
-fn a_worker_in_python_loses_nothing_and_does_nothing_twice_while_its_server_is_killed() {
-    let folder = folder("languages");
+fn python(address: &str) -> Worker {
+    example("python3", "worker.py", &["job"], address)
+}
+
+fn shell(address: &str) -> Worker {
+    example("sh", "worker.sh", &["job", "--lease", "15"], address)
+}
+
+/// All that succeeded.
+fn done(server: &Server) -> Vec<Value> {
+    let (_, page) = server.ask("GET", "/v1/items?phase=succeeded&limit=1000", "");
+    page["items"].as_array().cloned().unwrap_or_default()
+}
+
+/// The workers start with the first server and outlive all but the last.
+fn drain(name: &str, start: impl Fn(&str) -> Vec<Worker>) {
+    let folder = folder(name);
     let db = format!("sqlite:{}/t.db", folder.path());
     let mut server = Server::start(&db);
     let address = server.address.clone();
@@ -39,11 +56,7 @@ fn a_worker_in_python_loses_nothing_and_does_nothing_twice_while_its_server_is_k
         (0..JOBS).map(|number| format!(r#"{{"kind":"job","payload":{number}}}"#)).collect();
     let (status, created) = server.ask("POST", "/v1/items", &format!("[{}]", jobs.join(",")));
     assert_eq!(status, 200, "{created}");
-    let workers = [python(&address), python(&address)];
-    let done = |server: &Server| -> Vec<Value> {
-        let (_, page) = server.ask("GET", "/v1/items?phase=succeeded&limit=1000", "");
-        page["items"].as_array().cloned().unwrap_or_default()
-    };
+    let workers = start(&address);
     // Killed whenever some more are done, and started again at the same place.
     for kill in 1..=KILLS {
         while done(&server).len() < kill * JOBS / (KILLS + 1) {}
@@ -53,15 +66,31 @@ fn a_worker_in_python_loses_nothing_and_does_nothing_twice_while_its_server_is_k
     }
     while done(&server).len() < JOBS {}
     drop(workers);
-    let ids: BTreeSet<String> = done(&server).iter().map(|item| item["id"].to_string()).collect();
-    assert_eq!(ids.len(), JOBS);
+    let mut greeted: Vec<u64> = Vec::new();
     for item in done(&server) {
-        let path = format!("/v1/items/{}/executions", item["id"].as_str().unwrap());
-        let (_, attempts) = server.ask("GET", &path, "");
-        let committed =
-            attempts["items"].as_array().unwrap().iter().filter(|one| one["status"] == "DONE").count();
-        assert_eq!(committed, 1, "{attempts}");
+        let path = format!("/v1/items/{}", item["id"].as_str().unwrap());
+        let (_, whole) = server.ask("GET", &path, "");
+        assert_eq!(whole["output"]["hello"], whole["payload"], "{whole}");
+        greeted.push(whole["payload"].as_u64().unwrap());
+        // What the log says is what has happened.
+        let (_, log) = server.ask("GET", &format!("{path}/log"), "");
+        let commits = log["items"].as_array().unwrap().iter().filter(|entry| entry["action"] == "commit");
+        assert_eq!(commits.count(), 1, "{log}");
     }
+    greeted.sort_unstable();
+    assert_eq!(greeted, (0..JOBS as u64).collect::<Vec<_>>());
     assert_eq!(server.stop().0, Some(0));
     tenure(["verify", &db]).code(0);
+}
+
+// covers: K-18, K-50
+#[test]
+fn a_worker_in_python_loses_nothing_and_does_nothing_twice_while_its_server_is_killed() {
+    drain("languages_python", |address| vec![python(address), python(address)]);
+}
+
+// covers: K-18, K-50
+#[test]
+fn a_worker_in_a_shell_shares_the_jobs_with_one_in_python_while_their_server_is_killed() {
+    drain("languages_shell", |address| vec![shell(address), shell(address), python(address)]);
 }

@@ -16,6 +16,7 @@ mod run;
 #[path = "../../../databases/tests/conformance/schema.rs"]
 mod schema;
 mod serving;
+mod signals;
 mod work;
 
 use serde_json::Value;

@@ -14,9 +14,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
 use crate::extract::{Id, Params};
+use crate::hidden;
 use crate::metrics;
 use crate::page::Page;
-use crate::problem::Problem;
+use crate::problem::{Problem, internal};
 use crate::serve::Serving;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -147,10 +148,15 @@ pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
 pub async fn explain(caller: Caller, Id(id): Id) -> Result<Response, Problem> {
     // An item whose row can not be read is explained too.
     let told = caller.tenure.explain(id).await?;
-    match caller.may_use(&told.kind) {
-        Ok(()) => Ok(Shown(told).into_response()),
-        Err(_) => Err(Problem::not_found(format!("there is no item {id} in this store"))),
+    if caller.may_use(&told.kind).is_err() {
+        return Err(Problem::not_found(format!("there is no item {id} in this store")));
     }
+    if !caller.is_limited_to_kinds() {
+        return Ok(Shown(told).into_response());
+    }
+    let mut shown = serde_json::to_value(told).map_err(|why| internal(why.to_string()))?;
+    hidden::hide(&caller, id, &mut shown).await?;
+    Ok(Shown(shown).into_response())
 }
 
 /// Numbers for a monitor

@@ -72,14 +72,17 @@ async fn view(tenure: &Tenure, id: ItemId) -> Result<WebhookView, Problem> {
 /// From now on. The same under the same name again is the same webhook; another under that name is refused until that one is
 /// removed.
 #[utoipa::path(post, path = "/v1/webhooks", tag = "webhooks", request_body = WebhookBody, extensions(("x-access" = json!("admin"))),
-    responses((status = 201, body = WebhookView), (status = 403)))]
+    responses((status = 201, body = WebhookView), (status = 200, description = "it stands already", body = WebhookView), (status = 403)))]
 pub async fn create(
     Admin(caller): Admin,
     Json(body): Json<WebhookBody>,
 ) -> Result<(StatusCode, Shown<WebhookView>), Problem> {
     looked_after(&caller, KIND)?;
+    let before = caller.tenure.webhooks().await?;
     let item = caller.tenure.webhook(body.webhook()).await?;
-    Ok((StatusCode::CREATED, Shown(view(&caller.tenure, item.id).await?)))
+    let stood = before.iter().any(|hooked| hooked.id == item.id);
+    let status = if stood { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, Shown(view(&caller.tenure, item.id).await?)))
 }
 
 /// List the webhooks, without their secrets

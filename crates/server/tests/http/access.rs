@@ -7,16 +7,18 @@ use tenure_server::document;
 use crate::kit::{Answer, Service, as_who, on_each, token};
 
 /// One operation of the document.
-struct Operation {
-    method: Method,
-    path: String,
+pub struct Operation {
+    pub method: Method,
+    pub path: String,
     /// `open`, `admin`, or none: whoever has a good token.
-    access: Option<String>,
-    streams: bool,
+    pub access: Option<String>,
+    pub streams: bool,
+    /// Its own part of the document.
+    pub described: Value,
 }
 
 impl Operation {
-    fn all(document: &Value) -> Vec<Operation> {
+    pub fn all(document: &Value) -> Vec<Operation> {
         let mut all = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
@@ -30,6 +32,7 @@ impl Operation {
                     path: path.clone(),
                     access,
                     streams: !operation["responses"]["200"]["content"]["text/event-stream"].is_null(),
+                    described: operation.clone(),
                 });
             }
         }
@@ -38,7 +41,7 @@ impl Operation {
     }
 
     /// The path, about this item and this execution.
-    fn about(&self, item: &str, execution: &str) -> String {
+    pub fn about(&self, item: &str, execution: &str) -> String {
         let path =
             self.path.replace("{event}", "cancel").replace("{kind}", "job").replace("{exec}", execution);
         path.replace("{id}", item).replace("{name}", "nobody")
@@ -90,6 +93,7 @@ pub async fn job(service: &Service, admin: &str, store: &str) -> String {
 }
 
 // covers: K-07
+// fault: A1, A2
 #[test]
 fn every_route_lets_in_whom_the_document_says() {
     on_each(async |service| {
@@ -128,6 +132,7 @@ fn every_route_lets_in_whom_the_document_says() {
     });
 }
 
+// fault: A3
 #[test]
 fn what_is_in_another_store_is_not_there() {
     on_each(async |service| {

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tenure::Tenure;
-use tenure_server::{App, Open, router, serve};
+use tenure_server::{App, Open, Patience, router, serve};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
@@ -223,13 +223,34 @@ pub async fn served<F: Future<Output = ()>>(url: &str, open: Open, test: impl Fn
 
 pub async fn served_app<F: Future<Output = ()>>(app: App, tenure: Tenure, test: impl Fn(Service) -> F) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    served_by(listener, Duration::from_secs(5).into(), app, tenure, test).await;
+}
+
+pub async fn served_by<F: Future<Output = ()>>(
+    listener: TcpListener,
+    patience: Patience,
+    app: App,
+    tenure: Tenure,
+    test: impl Fn(Service) -> F,
+) {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = serve(listener, router(app), async { drop(stopped.await) }, Duration::from_secs(5));
+    let serving = serve(listener, router(app), async { drop(stopped.await) }, patience);
     let tested = async {
         test(Service { address, tenure }).await;
         drop(stop);
     };
     let (served, ()) = tokio::join!(serving, tested);
     served.unwrap();
+}
+
+/// The same dice in every run.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// Less than this.
+    pub fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
 }

@@ -9,7 +9,7 @@ use tenure_server::{App, Open, STREAMS_MAX, router, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::kit::{Call, Service, as_who, on_each, token};
+use crate::kit::{Call, Dice, Service, as_who, on_each, token};
 
 fn stream(service: &Service, last: Option<u64>) -> Call {
     let call = service.call(Method::GET, "/v1/log/stream");
@@ -69,33 +69,46 @@ fn entries_are_shown_as_an_export_has_them_a_page_at_a_time() {
 }
 
 // covers: K-45
+// fault: N5
 #[test]
 fn a_stream_that_is_cut_goes_on_with_every_entry_once_and_in_order() {
     const WRITERS: usize = 3;
     const EACH: usize = 60;
+    const ALL: usize = WRITERS * EACH;
+    const READERS: u64 = 3;
     on_each(async |service| {
-        let reading = async {
-            let (mut positions, mut cuts) = (Vec::new(), 0);
-            while positions.len() < WRITERS * EACH {
+        let reading = async |seed: u64| {
+            let (mut positions, mut cuts, mut dice) = (Vec::new(), 0, Dice(seed));
+            while positions.len() < ALL {
                 let mut events = service.open(stream(&service, positions.last().copied())).await.unwrap();
                 // The connection is dropped in the middle, with whatever was on its way.
-                for _ in 0..7 + cuts % 5 {
+                for _ in 0..dice.below(8) {
                     let (position, entry) = events.entry().await.unwrap();
                     assert_eq!(entry["position"].as_u64(), Some(position));
                     positions.push(position);
-                    if positions.len() == WRITERS * EACH {
+                    if positions.len() == ALL {
                         break;
                     }
                 }
                 cuts += 1;
             }
-            assert!(cuts > 10);
+            assert!(cuts > 30, "{cuts}");
             positions
         };
-        let (positions, ..) =
-            tokio::join!(reading, write(&service, EACH), write(&service, EACH), write(&service, EACH));
-        let expected: Vec<u64> = (1..=(WRITERS * EACH) as u64).collect();
-        assert_eq!(positions, expected);
+        let readers = futures_util::future::join_all((1..=READERS).map(reading));
+        let (all, ..) =
+            tokio::join!(readers, write(&service, EACH), write(&service, EACH), write(&service, EACH));
+        let expected: Vec<u64> = (1..=ALL as u64).collect();
+        for positions in all {
+            assert_eq!(positions, expected);
+        }
+        // Whatever place is named, the next one follows.
+        let mut dice = Dice(READERS);
+        for _ in 0..30 {
+            let last = dice.below(ALL) as u64;
+            let mut events = service.open(stream(&service, Some(last))).await.unwrap();
+            assert_eq!(events.entry().await.unwrap().0, last + 1);
+        }
         // The URL names a place too, and what a browser sends by itself is newer.
         let call = service.call(Method::GET, "/v1/log/stream?after=170");
         assert_eq!(service.open(call).await.unwrap().entry().await.unwrap().0, 171);
@@ -107,6 +120,7 @@ fn a_stream_that_is_cut_goes_on_with_every_entry_once_and_in_order() {
 }
 
 // covers: K-07
+// fault: A4
 #[test]
 fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
     on_each(async |service| {

@@ -6,12 +6,17 @@ mod schema;
 
 mod access;
 mod bulk;
+mod hostile;
 mod items;
 mod jobs;
 mod lifecycles;
 mod log;
+mod lost;
 mod operators;
 mod rpc;
+mod slow;
+mod storms;
+mod tenants;
 mod tokens;
 mod tracing;
 mod watching;

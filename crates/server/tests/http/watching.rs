@@ -139,6 +139,7 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
 }
 
 // covers: K-07
+// fault: A4
 #[test]
 fn numbers_of_other_stores_and_kinds_are_not_shown() {
     on_each(async |service| {
@@ -164,7 +165,7 @@ fn numbers_of_other_stores_and_kinds_are_not_shown() {
 
 /// What was written, for a test to read.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+pub struct Page(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -177,12 +178,13 @@ impl Write for Page {
 }
 
 impl Page {
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 
 // covers: K-55
+// fault: R9
 #[tokio::test]
 async fn a_request_leaves_a_line_without_any_secret() {
     for form in [Form::Human, Form::Json] {
