@@ -18,7 +18,7 @@ use crate::time::{now, pause};
 const LOOK_MIN: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 /// When more than so many wait for the same, each looks more seldom: there is always one who looks soon.
-const LOOKERS: usize = 100;
+const LOOKERS: usize = 20;
 
 /// How a wait for work ended.
 pub(crate) enum Waited {
@@ -61,7 +61,11 @@ impl Tenure {
     pub async fn lease(&self, acquire: Acquire, patience: Duration) -> Result<Reply, Error> {
         let began = now();
         let mut bells: Vec<_> = acquire.kinds.iter().map(|kind| self.inner.bells.listen(kind)).collect();
-        let mut look = LOOK_MIN;
+        let share = || {
+            let lookers = self.inner.bells.listeners(&acquire.kinds).div_ceil(LOOKERS).max(1);
+            u32::try_from(lookers).unwrap_or(u32::MAX)
+        };
+        let mut look = LOOK_MIN * share();
         loop {
             bells.iter_mut().for_each(|bell| bell.mark_unchanged());
             self.inner.counters.one_acquire();
@@ -82,11 +86,8 @@ impl Tenure {
                         return Ok(reply);
                     }
                 }
-                Waited::Rung => look = LOOK_MIN,
-                Waited::Over => {
-                    let lookers = self.inner.bells.listeners(&acquire.kinds).div_ceil(LOOKERS).max(1);
-                    look = (look * 2).min(LOOK_MAX * u32::try_from(lookers).unwrap_or(u32::MAX));
-                }
+                Waited::Rung => look = LOOK_MIN * share(),
+                Waited::Over => look = (look * 2).min(LOOK_MAX * share()),
             }
         }
     }

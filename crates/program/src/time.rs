@@ -17,6 +17,12 @@ impl Stopwatch {
     }
 }
 
+/// For a process that has nothing else to do meanwhile.
+#[expect(clippy::disallowed_methods, reason = "a process without a runtime waits here")]
+pub fn block(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
 #[expect(clippy::disallowed_methods, reason = "load is paced, and faults come at their time")]
 pub async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;

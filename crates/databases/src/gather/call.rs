@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use tenure_core::request::Request;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use super::standing::{self, Waiting};
-use super::{Answered, Options, Replies, bytes};
+use super::{Answered, Options, Replies, Writers, bytes};
 use crate::measure::Since;
+
+/// Microseconds; a caller that was answered has asked again by then, if it does.
+const AWAKE: u64 = 50;
 
 /// Requests of one caller, which go into one batch.
 #[derive(Debug)]
@@ -78,8 +82,12 @@ impl Load {
 pub(super) struct Inlet {
     queue: Mutex<Queue>,
     arrived: Notify,
+    /// Calls in the queue.
+    count: AtomicUsize,
     batch_max: usize,
     batch_bytes_max: usize,
+    /// A writer that has its own thread looks for the next call for so many microseconds before it sleeps.
+    awake: u64,
 }
 
 #[derive(Debug, Default)]
@@ -94,8 +102,10 @@ struct Queue {
 
 impl Inlet {
     pub fn new(options: &Options) -> Inlet {
-        let (batch_max, batch_bytes_max) = (options.batch_max, options.batch_bytes_max);
-        Inlet { queue: Mutex::default(), arrived: Notify::new(), batch_max, batch_bytes_max }
+        let Options { batch_max, batch_bytes_max, .. } = *options;
+        let awake = if options.writers == Writers::Thread { AWAKE } else { 0 };
+        let (queue, arrived, count) = (Mutex::default(), Notify::new(), AtomicUsize::new(0));
+        Inlet { queue, arrived, count, batch_max, batch_bytes_max, awake }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -109,6 +119,7 @@ impl Inlet {
             return false;
         }
         queue.calls.push_back(call);
+        self.count.store(queue.calls.len(), Ordering::Release);
         drop(queue);
         self.arrived.notify_one();
         true
@@ -153,7 +164,18 @@ impl Inlet {
             if self.queue().closed {
                 return None;
             }
-            arrived.await;
+            self.stay_awake();
+            if self.count.load(Ordering::Acquire) == 0 {
+                arrived.await;
+            }
+        }
+    }
+
+    /// Whoever was just answered may ask again at once. To be woken for that takes longer than to see it.
+    fn stay_awake(&self) {
+        let since = Since::now();
+        while self.count.load(Ordering::Acquire) == 0 && since.micros() < self.awake {
+            std::thread::yield_now();
         }
     }
 
@@ -178,6 +200,7 @@ impl Inlet {
             load.take(call);
         }
         let more = !queue.calls.is_empty();
+        self.count.store(queue.calls.len(), Ordering::Release);
         drop(queue);
         if more {
             self.arrived.notify_one();

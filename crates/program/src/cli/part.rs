@@ -11,16 +11,15 @@ pub enum Part {
     Runner(PartRunner),
     Idle(PartIdle),
     Clerk(PartClerk),
-    Exec(PartExec),
+    Keeper(PartKeeper),
 }
 
-/// Becomes another program, which dies with the process that started this one.
+/// Ends the commands of a worker that was killed.
 #[derive(Args, Debug)]
-pub struct PartExec {
+pub struct PartKeeper {
+    /// What they have in their environment.
     #[arg(long)]
-    pub parent: u32,
-    #[arg(last = true, required = true)]
-    pub command: Vec<String>,
+    pub mark: String,
 }
 
 #[derive(Args, Debug)]

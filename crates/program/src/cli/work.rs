@@ -10,9 +10,11 @@ use super::At;
 /// text as a JSON string. Exit code 0 commits it. 75 gives the item back to be tried later, at no cost. Any other is a failed
 /// attempt, and the last lines of standard error say why.
 ///
-/// In its environment are TENURE_ITEM, TENURE_EXECUTION, TENURE_ATTEMPT, TENURE_KIND, TENURE_KEY, TENURE_STORE,
-/// TENURE_LEASE_EXPIRES_AT, and TENURE_TRACEPARENT (TRACEPARENT, TRACESTATE) where the item was created in a trace. The lease is renewed while it runs. If the lease is lost or the item is cancelled, the command
-/// and all that it started (its process group) are ended. SIGTERM lets what runs finish within the grace.
+/// In its environment are TENURE_WORKER, TENURE_ITEM, TENURE_EXECUTION, TENURE_ATTEMPT, TENURE_KIND, TENURE_KEY, TENURE_STORE,
+/// TENURE_LEASE_EXPIRES_AT, and TENURE_TRACEPARENT (TRACEPARENT, TRACESTATE) where the item was created in a trace. The lease
+/// is renewed while it runs. If the lease is lost, the item cancelled or the worker killed, the command and all that it started
+/// (its process group) are ended. SIGTERM lets what runs finish within the grace. While commands are short, items are leased a
+/// little ahead.
 #[derive(Args, Debug)]
 pub struct Work {
     /// The kind of items, as in `job`

@@ -3,8 +3,8 @@
 //! A part says what it does in lines on its output and does what the lines of its input say; their end is its own.
 
 mod clerk;
-mod exec;
 mod idle;
+mod keeper;
 mod loader;
 mod node;
 mod producer;
@@ -25,10 +25,11 @@ use crate::outcome::{Error, Outcome};
 use crate::time::pause;
 
 pub fn run(part: &Part) -> Result<Outcome, Error> {
-    die_with_parent();
-    if let Part::Exec(arguments) = part {
-        return exec::run(arguments);
+    // The only one that is there for the time after its parent.
+    if let Part::Keeper(arguments) = part {
+        return keeper::run(arguments);
     }
+    die_with_parent();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let (voice, orders) = (Voice::new()?, Orders::new());
@@ -40,7 +41,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
             Part::Clerk(arguments) => clerk::run(arguments, voice, orders).await,
-            Part::Exec(_) => unreachable!("it became another program"),
+            Part::Keeper(_) => unreachable!("it has no runtime"),
         }
     })?;
     Ok(Outcome::Done)

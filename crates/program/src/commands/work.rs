@@ -1,16 +1,19 @@
 //! `tenure work`: a command run for every item of a kind that comes up.
 //!
 //! ```text
-//! lease ──► attempt (a task each): start the command ─ renew, watch ─► its end ─► commit, fail or release
-//!   ▲                                                    │
-//!   └── as many as there is room for                     └─ lease lost, cancelled, stopped: the process group is ended
+//! lease ──► attempt (a task each): its turn ─ start the command ─ renew, watch ─► its end ─► commit, fail or release
+//!   ▲                                                                │
+//!   └── as many as there is room for, a few ahead (`ahead`)          └─ lease lost, cancelled, stopped: the process group is ended
 //! ```
 //!
-//! The file knows nothing of leases' clocks (`hold`), processes (`process`) or what an exit code means (`told`).
+//! The file knows nothing of leases' clocks (`hold`), processes (`process`), those of a worker that was killed (`keeper`) or what an
+//! exit code means (`told`).
 
+mod ahead;
 mod attempt;
 mod desk;
 mod hold;
+mod keeper;
 mod process;
 mod told;
 
@@ -19,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::cli::Work;
@@ -28,8 +31,10 @@ use crate::database::{self, Access};
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, count};
 use crate::time::{Stopwatch, pause};
-use attempt::Attempt;
+use ahead::Pace;
+use attempt::{Attempt, End, Shared};
 use desk::{Asked, Desk};
+use keeper::Keeper;
 
 /// Who works without a token.
 const ACTOR: &str = "worker:local";
@@ -39,7 +44,12 @@ pub fn run(arguments: &Work, output: &mut Output) -> Result<Outcome, Error> {
     database::run(async {
         let at = &arguments.at;
         let client = Client::open(&at.reach, at.store.clone(), Access::MayCreate, Loops::Run).await?;
-        let desk = Arc::new(Desk::new(client.acting(ACTOR), arguments));
+        let desk = Desk::new(client.acting(ACTOR), arguments);
+        let keeper = Arc::new(Keeper::start(desk.worker())?);
+        let (grace, later) = (Duration::from_secs(arguments.grace), Duration::from_secs(arguments.later));
+        let slots = Arc::new(Semaphore::new(usize::from(arguments.concurrency)));
+        let (command, pace) = (arguments.command.clone(), Pace::default());
+        let shared = Arc::new(Shared { desk, keeper, command, grace, later, slots, pace });
         // Heard from here on: whoever reads the line may send one.
         let signals = Signals::new()?;
         output.line(format!(
@@ -47,9 +57,14 @@ pub fn run(arguments: &Work, output: &mut Output) -> Result<Outcome, Error> {
             arguments.kind,
             count(usize::from(arguments.concurrency), "command")
         ))?;
-        Worker { desk, running: JoinSet::new(), end: watch::Sender::new(false), draining: None }
-            .work(arguments, signals, output)
-            .await
+        let worker = Worker {
+            shared,
+            most: usize::from(arguments.concurrency),
+            running: JoinSet::new(),
+            end: watch::Sender::new(End::NotYet),
+            draining: None,
+        };
+        worker.work(signals, output).await
     })
 }
 
@@ -88,28 +103,23 @@ impl Signals {
 }
 
 struct Worker {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
+    /// So many commands at a time.
+    most: usize,
     running: JoinSet<String>,
-    /// True: what still runs is ended.
-    end: watch::Sender<bool>,
+    end: watch::Sender<End>,
     /// Since when nothing new is begun.
     draining: Option<Stopwatch>,
 }
 
 impl Worker {
-    async fn work(
-        mut self,
-        arguments: &Work,
-        mut signals: Signals,
-        output: &mut Output,
-    ) -> Result<Outcome, Error> {
-        let (most, grace) = (usize::from(arguments.concurrency), Duration::from_secs(arguments.grace));
+    async fn work(mut self, mut signals: Signals, output: &mut Output) -> Result<Outcome, Error> {
         let mut asking = None;
         let mut ending = Ok(Outcome::Done);
         loop {
-            let room = most - self.running.len();
-            if asking.is_none() && self.draining.is_none() && room > 0 {
-                asking = Some(Box::pin(self.desk.clone().acquire(room)));
+            if asking.is_none() && self.draining.is_none() && self.room() > 0 {
+                let (shared, room) = (self.shared.clone(), self.room());
+                asking = Some(Box::pin(async move { shared.desk.acquire(room).await }));
             }
             if asking.is_none() && self.running.is_empty() {
                 return ending;
@@ -117,14 +127,15 @@ impl Worker {
             tokio::select! {
                 () = signals.next() => {
                     if self.draining.is_some() {
-                        self.end.send_replace(true);
+                        self.end.send_replace(End::Now);
                     } else {
-                        output.line(format!("stopping; {} may finish", count(self.running.len(), "command")))?;
+                        let run = self.most - self.shared.slots.available_permits();
+                        output.line(format!("stopping; {} may finish", count(run, "command")))?;
                     }
-                    self.draining.get_or_insert_with(Stopwatch::start);
+                    self.drain();
                 }
-                () = over(self.draining, grace), if !*self.end.borrow() => {
-                    self.end.send_replace(true);
+                () = over(self.draining, self.shared.grace), if *self.end.borrow() < End::Now => {
+                    self.end.send_replace(End::Now);
                 }
                 Some(line) = self.running.join_next() => {
                     output.line(line.unwrap_or_else(|why| format!("an attempt was cut short: {why}")))?;
@@ -133,9 +144,9 @@ impl Worker {
                 asked = async { asking.as_mut().expect("only then").await }, if asking.is_some() => {
                     asking = None;
                     match asked {
-                        Ok(asked) => self.begin(asked, arguments),
+                        Ok(asked) => self.begin(asked),
                         Err(error) => {
-                            self.draining.get_or_insert_with(Stopwatch::start);
+                            self.drain();
                             ending = Err(error);
                         }
                     }
@@ -144,13 +155,29 @@ impl Worker {
         }
     }
 
-    fn begin(&mut self, asked: Asked, arguments: &Work) {
+    /// How many to lease now. Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
+    fn room(&self) -> usize {
+        let most = self.most + self.shared.pace.ahead(self.most);
+        let room = most.saturating_sub(self.running.len());
+        if room >= most / 4 || self.running.len() <= self.most { room } else { 0 }
+    }
+
+    /// Nothing is begun from now on.
+    fn drain(&mut self) {
+        self.draining.get_or_insert_with(Stopwatch::start);
+        self.end.send_if_modified(|end| {
+            let begins = *end == End::NotYet;
+            if begins {
+                *end = End::Draining;
+            }
+            begins
+        });
+    }
+
+    fn begin(&mut self, asked: Asked) {
         for lease in asked.leases {
-            let attempt = Attempt::new(self.desk.clone(), lease, asked.at, arguments, self.end.subscribe());
-            match self.draining {
-                Some(_) => self.running.spawn(attempt.give_back()),
-                None => self.running.spawn(attempt.run()),
-            };
+            let attempt = Attempt::new(self.shared.clone(), lease, asked.at, self.end.subscribe());
+            self.running.spawn(attempt.run());
         }
     }
 }

@@ -161,7 +161,8 @@ fn a_worker_that_is_killed_takes_its_command_along() {
     let place = Place::file("work_killed");
     place.submit("{}");
     let life = Life::new(&place.folder, "life");
-    let worker = place.work(&[], &life.script("exec sleep 1000"));
+    // Also what the command started itself.
+    let worker = place.work(&[], &life.script("sleep 1000 & exec sleep 1000"));
     let living = life.begun();
     worker.signal(Signal::KILL);
     living.dead();

@@ -268,7 +268,7 @@ fn of_memory(row: Row, rss_mb: Option<f64>, most: f64) -> Row {
 }
 
 /// Many wait for work that does not come, and somebody creates something else meanwhile.
-pub async fn polls(url: &str, n: usize) -> Result<Row, Error> {
+pub async fn polls(url: &str, n: usize, settle: Duration) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     let mut waiting = JoinSet::new();
     for number in 0..n {
@@ -283,12 +283,13 @@ pub async fn polls(url: &str, n: usize) -> Result<Row, Error> {
             Ok::<(), Error>(())
         });
     }
-    // All have asked when the service has nothing else to do than to let them wait.
     let mut wire = Wire::open(served.address).await?;
     let asked = format!("tenure_connections {}", n + 1);
     while !String::from_utf8_lossy(&wire.get("/metrics").await?).contains(&asked) {
         pause(LOOK_EVERY).await;
     }
+    // They are connected; a moment later they have asked, too.
+    pause(settle).await;
     let mut latencies = Latencies::default();
     let all = Stopwatch::start();
     for number in 0..BESIDE {

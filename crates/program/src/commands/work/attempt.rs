@@ -4,47 +4,64 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::Lines;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::ahead::Pace;
 use super::desk::{Desk, Lease, Lost};
 use super::hold::Hold;
+use super::keeper::Keeper;
 use super::process::{Group, Process};
 use super::told::{Ended, Stopped, Told};
-use crate::cli::Work;
 use crate::time::{Stopwatch, pause};
 
 /// What was told to end when the worker's grace was over has so long.
 const LAST_GRACE: Duration = Duration::from_secs(2);
+/// Whatever was leased ahead waits no longer than this for its turn: others may be free.
+const TURN: Duration = Duration::from_secs(1);
+
+/// What all attempts of a worker have in common.
+#[derive(Debug)]
+pub struct Shared {
+    pub desk: Desk,
+    pub keeper: Arc<Keeper>,
+    pub command: Vec<String>,
+    pub grace: Duration,
+    pub later: Duration,
+    /// So many commands run at a time.
+    pub slots: Arc<Semaphore>,
+    pub pace: Pace,
+}
+
+/// How far the end of a worker has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum End {
+    NotYet,
+    /// Nothing is begun any more.
+    Draining,
+    /// What runs is ended.
+    Now,
+}
 
 pub struct Attempt {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     lease: Lease,
     hold: Hold,
-    command: Vec<String>,
-    grace: Duration,
-    later: Duration,
-    /// True: the worker ends now.
-    end: watch::Receiver<bool>,
+    end: watch::Receiver<End>,
 }
 
 impl Attempt {
-    pub fn new(
-        desk: Arc<Desk>,
-        lease: Lease,
-        asked: Stopwatch,
-        arguments: &Work,
-        end: watch::Receiver<bool>,
-    ) -> Attempt {
-        let hold = Hold::new(asked, desk.lease);
-        let (grace, later) = (Duration::from_secs(arguments.grace), Duration::from_secs(arguments.later));
-        Attempt { desk, lease, hold, command: arguments.command.clone(), grace, later, end }
+    pub fn new(shared: Arc<Shared>, lease: Lease, asked: Stopwatch, end: watch::Receiver<End>) -> Attempt {
+        let hold = Hold::new(asked, shared.desk.lease);
+        Attempt { shared, lease, hold, end }
     }
 
     /// Does it, and says in a line what came of it.
     pub async fn run(mut self) -> String {
+        let Some(slot) = self.turn().await else { return self.give_back().await };
         if self.hold.is_over() {
             return self.lost(&Lost("it came too late".to_string()));
         }
+        let began = Stopwatch::start();
         let process = match self.start() {
             Ok(process) => process,
             Err(why) => {
@@ -52,17 +69,31 @@ impl Attempt {
                 return self.tell(&Lines::default(), told).await;
             }
         };
-        match self.attend(process).await {
+        let attended = self.attend(process).await;
+        // Others may begin while this one's end is told.
+        drop(slot);
+        self.shared.pace.took(began.elapsed());
+        match attended {
             Ok((ended, stopped)) => {
-                let told = Told::of(&ended, stopped, self.later);
+                let told = Told::of(&ended, stopped, self.shared.later);
                 self.tell(&ended.lines, told).await
             }
             Err(lost) => self.lost(&lost),
         }
     }
 
-    /// It came when nothing new shall begin.
-    pub async fn give_back(self) -> String {
+    /// Waits for its turn. None: it does not come soon, or nothing new shall begin.
+    async fn turn(&mut self) -> Option<OwnedSemaphorePermit> {
+        let slots = self.shared.slots.clone();
+        tokio::select! {
+            biased;
+            _ = self.end.wait_for(|end| *end > End::NotYet) => None,
+            slot = slots.acquire_owned() => slot.ok(),
+            () = pause(TURN.min(self.hold.patience())) => None,
+        }
+    }
+
+    async fn give_back(self) -> String {
         self.tell(&Lines::default(), Told::given_back()).await
     }
 
@@ -84,7 +115,7 @@ impl Attempt {
             ("TRACESTATE", lease.tracestate.as_deref().unwrap_or_default()),
         ];
         let payload = lease.payload.as_ref().map_or(Vec::new(), |payload| payload.get().as_bytes().to_vec());
-        Process::start(&self.command, &variables, payload, &lease.item)
+        Process::start(&self.shared.command, &variables, payload, &lease.item, &self.shared.keeper)
     }
 
     /// Keeps the lease while the command runs, and ends the command when the lease is lost or somebody says so.
@@ -95,7 +126,7 @@ impl Attempt {
         let mut renewal = None;
         let lost = loop {
             if renewal.is_none() {
-                renewal = Some(Box::pin(renew(&self.desk, &self.lease, self.hold)));
+                renewal = Some(Box::pin(renew(&self.shared.desk, &self.lease, self.hold)));
             }
             tokio::select! {
                 biased;
@@ -111,14 +142,14 @@ impl Attempt {
                         Ok(Some((asked, renewed))) => {
                             self.hold.renewed(asked);
                             if renewed.cancel_requested && stop.is_none() {
-                                stop = Some(Stop::now(Stopped::Cancelled, self.grace, group));
+                                stop = Some(Stop::now(Stopped::Cancelled, self.shared.grace, group));
                             }
                         }
                         Ok(None) => {}
                         Err(lost) => break lost,
                     }
                 }
-                _ = self.end.wait_for(|end| *end), if stop.is_none() => {
+                _ = self.end.wait_for(|end| *end == End::Now), if stop.is_none() => {
                     stop = Some(Stop::now(Stopped::Drained, LAST_GRACE, group));
                 }
                 () = patience(&stop) => {
@@ -135,7 +166,7 @@ impl Attempt {
     }
 
     async fn tell(&self, lines: &Lines, told: Told) -> String {
-        match self.desk.tell(&self.lease, &self.hold, lines, told).await {
+        match self.shared.desk.tell(&self.lease, &self.hold, lines, told).await {
             Ok(told) => format!("{} attempt {} {}", self.lease.item, self.lease.attempt, told.in_words()),
             Err(lost) => self.lost(&lost),
         }

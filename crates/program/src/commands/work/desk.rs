@@ -83,8 +83,12 @@ impl Desk {
         }
     }
 
+    pub fn worker(&self) -> &str {
+        &self.worker
+    }
+
     /// Waits a while for work. None there is no error, and neither is a service that is away.
-    pub async fn acquire(self: std::sync::Arc<Desk>, most: usize) -> Result<Asked, Error> {
+    pub async fn acquire(&self, most: usize) -> Result<Asked, Error> {
         let fresh = || format!("{:016x}", chance());
         let request = self.unanswered().take().unwrap_or_else(fresh);
         // A lease counts from when it was asked for: it must not be spent with waiting.

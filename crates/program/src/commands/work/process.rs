@@ -1,10 +1,9 @@
 //! A command as processes: started in a group of its own, fed, listened to, and ended with all that it started.
 //!
-//! On Linux the command dies with this process, however that ends: it is started through `tenure part exec`, which says so and
-//! then becomes the command. What the command starts itself dies with its group, as long as this process is there to see to it.
+//! The command and all that it started dies with this process, however that ends: a keeper is told of it (`keeper`).
 
 use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -14,10 +13,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
+use super::keeper::{Keeper, MARK};
 use super::told::Ended;
 
-/// This very program, also when its file was replaced meanwhile.
-const SELF: &str = "/proc/self/exe";
 /// Once a command is dead, so is its group: whoever has left the group and still holds its output is not listened to for longer.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A line that has no end is cut here.
@@ -51,6 +49,17 @@ pub struct Process {
     payload: Vec<u8>,
     /// Before every line of standard error that is passed on.
     name: String,
+    _kept: Kept,
+}
+
+/// A group that the keeper knows of. Dropped, it is over.
+#[derive(Debug)]
+struct Kept(Arc<Keeper>, Option<u32>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.1.iter().for_each(|group| self.0.ended(*group));
+    }
 }
 
 impl Process {
@@ -59,15 +68,18 @@ impl Process {
         variables: &[(&str, &str)],
         payload: Vec<u8>,
         name: &str,
+        keeper: &Arc<Keeper>,
     ) -> std::io::Result<Process> {
-        let program = if cfg!(target_os = "linux") { SELF.into() } else { std::env::current_exe()? };
+        let (program, rest) = command.split_first().expect("the command line demands one");
         let mut start = Command::new(program);
-        start.args(["part", "exec", "--parent", &std::process::id().to_string(), "--"]).args(command);
-        start.envs(variables.iter().copied()).env_remove("TENURE_TOKEN").env_remove("TENURE_TOKEN_FILE");
+        start.args(rest).envs(variables.iter().copied()).env(MARK, &keeper.worker);
+        start.env_remove("TENURE_TOKEN").env_remove("TENURE_TOKEN_FILE");
         start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = start.process_group(0).kill_on_drop(true).spawn()?;
         let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
-        Ok(Process { child, group, payload, name: name.to_string() })
+        child.id().into_iter().for_each(|group| keeper.begun(group));
+        let kept = Kept(keeper.clone(), child.id());
+        Ok(Process { child, group, payload, name: name.to_string(), _kept: kept })
     }
 
     /// Waits for its end. Whatever it leaves running is ended, too.
