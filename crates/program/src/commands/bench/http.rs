@@ -259,7 +259,9 @@ pub async fn idle(url: &str, settle: Duration) -> Result<Row, Error> {
     pause(settle).await;
     let rss_mb = served.resident_mb();
     served.end().await?;
-    Ok(of_memory(Row { n: 1, ..Row::default() }, rss_mb, IDLE_MB))
+    // It has no rate: what it takes of memory stands there, beside what it may take.
+    let row = Row { n: 1, rate: rss_mb.unwrap_or_default(), ..Row::default() };
+    Ok(of_memory(row, rss_mb, IDLE_MB))
 }
 
 fn of_memory(row: Row, rss_mb: Option<f64>, most: f64) -> Row {

@@ -28,11 +28,9 @@ pub fn run(arguments: &PartKeeper) -> Result<Outcome, Error> {
             _ => {}
         }
     }
+    groups.into_iter().for_each(kill);
     for look in 0..LOOKS {
-        groups.extend(marked(&arguments.mark));
-        for group in std::mem::take(&mut groups) {
-            kill(group);
-        }
+        marked(&arguments.mark).into_iter().for_each(kill);
         if look + 1 < LOOKS {
             block(LOOK_AGAIN);
         }
@@ -49,15 +47,21 @@ fn kill(group: i32) {
 
 /// Groups in which somebody has this in its environment. Whoever has left the worker's session has left on purpose.
 fn marked(mark: &str) -> Vec<i32> {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let here = rustix::process::getsid(None).ok();
-    let group = |name: &str| {
-        let process = Pid::from_raw(name.parse().ok()?)?;
-        let environment = std::fs::read(format!("/proc/{name}/environ")).ok()?;
-        let is_marked = environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes());
-        let is_here = rustix::process::getsid(Some(process)).ok() == here;
-        (is_marked && is_here).then(|| rustix::process::getpgid(Some(process)).ok())?
+    let (Ok(processes), Some((_, here))) = (std::fs::read_dir("/proc"), group_and_session("self")) else {
+        return Vec::new();
     };
-    let groups = processes.flatten().filter_map(|process| group(process.file_name().to_str()?));
-    groups.map(|group| group.as_raw_nonzero().get()).collect()
+    let marked = |process: &str| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).ok()?;
+        let (group, session) = group_and_session(process)?;
+        let is_marked = environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes());
+        (is_marked && session == here).then_some(group)
+    };
+    processes.flatten().filter_map(|process| marked(process.file_name().to_str()?)).collect()
+}
+
+/// Of `PID (NAME) STATE PARENT GROUP SESSION …`; a name may hold anything.
+fn group_and_session(process: &str) -> Option<(i32, i32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
