@@ -13,7 +13,7 @@ use super::{Answered, Options, Replies, Writers, bytes};
 use crate::measure::Since;
 
 /// Microseconds; a caller that was answered has asked again by then, if it does.
-const AWAKE: u64 = 50;
+const AWAKE: u64 = 150;
 
 /// Requests of one caller, which go into one batch.
 #[derive(Debug)]
