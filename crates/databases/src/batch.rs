@@ -290,16 +290,30 @@ impl Plan {
             _ => None,
         });
         let floor = lanes.max().map_or(0, |wave| wave + 1);
-        for change in changes {
-            match &change {
-                Change::Entry(_) => {}
+        let mut last = floor;
+        for change in &changes {
+            match change {
+                Change::Entry(_) | Change::Lane(..) => {}
                 Change::Control(key, control) => drop(self.controls.insert(key.clone(), control.clone())),
-                Change::Lane(key, _) if is_shared(world, key) => self.share(key, &change),
                 _ => {
-                    let wave = self.last.wave(&change, floor);
+                    let wave = self.last.wave(change, floor);
+                    last = last.max(wave);
                     self.wave(wave).push(change.clone());
                 }
             }
+        }
+        // Not before the item that leaves it: whoever enters next comes after the lane.
+        for change in &changes {
+            match change {
+                Change::Lane(key, _) if is_shared(world, key) => self.share(key, change),
+                Change::Lane(..) => {
+                    let wave = self.last.wave(change, last);
+                    self.wave(wave).push(change.clone());
+                }
+                _ => {}
+            }
+        }
+        for change in changes {
             match change {
                 Change::Entry(entry) => self.entries.push(entry),
                 row => world.apply_one(row),

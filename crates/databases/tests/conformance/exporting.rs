@@ -37,6 +37,23 @@ pub async fn an_export_is_replayed_to_the_same_log<H: Harness>(bench: &Bench<H>)
     }
 }
 
+/// An item that did much leaves its key before the next one enters, also where all of it is written in one transaction.
+pub async fn the_items_of_a_key_are_replayed_one_after_the_other<H: Harness>(bench: &Bench<H>) {
+    let (first, second) = (bench.pass("d1").await, bench.pass("d1").await);
+    let execution = bench.run("worker:a", first).await;
+    for number in 0..5 {
+        let progress = progress(execution, record("step", &number.to_string(), "{}"));
+        assert_eq!(bench.ask("worker:a", progress).await.code(), None);
+    }
+    assert_eq!(bench.ask("worker:a", commit(execution)).await.code(), None);
+    bench.run("worker:b", second).await;
+    let file = exported(bench).await;
+    let copy = replayed::<H>(&file, &bench.clock).await;
+    assert!(exported(&copy).await == file, "the same bytes");
+    database_is_sound(&copy).await;
+    copy.close().await;
+}
+
 pub async fn an_empty_log_has_two_lines<H: Harness>(bench: &Bench<H>) {
     let file = exported(bench).await;
     assert_eq!(lines(&file).len(), 2);

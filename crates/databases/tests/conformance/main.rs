@@ -150,6 +150,7 @@ conformance! {
 
     // covers: K-41, K-42
     #[test] fn an_export_is_replayed_to_the_same_log() { exporting }
+    #[test] fn the_items_of_a_key_are_replayed_one_after_the_other() { exporting }
     #[test] fn an_empty_log_has_two_lines() { exporting }
     // covers: K-40, K-41
     #[test] fn a_line_is_checked_by_hand() { exporting }
