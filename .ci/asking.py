@@ -28,8 +28,9 @@ ENDLESS = "/v1/log/stream"
 # Whoever waits for work that does not come is answered when the wait is over, and a run has no time for that.
 WAIT_MS_MAX = 20
 
-# Operations that may have refused all that they were asked: some need words that nobody draws, such as a lifecycle's.
-NEVER_MAX = 6
+# Operations that may have refused all that they were asked: some need words that nobody draws, such as a lifecycle's. Of the
+# about fifty, five or six do; more than this, and the names that are put in do not work any more.
+NEVER_MAX = 10
 
 REAL = json.loads(os.environ.get("TENURE_REAL", "{}"))
 
@@ -67,7 +68,9 @@ def map_body(context, body):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Whoever names an execution that is held has its token."""
+    """Whoever names an execution that is held has its token; and nobody revokes the token that all of them show."""
+    if (case.path_parameters or {}).get("id") == REAL.get("root"):
+        case.path_parameters["id"] = "nobody"
     token = REAL.get("leases", {}).get((case.path_parameters or {}).get("exec"))
     if token and isinstance(case.body, dict) and isinstance(case.body.get("lease_token"), str):
         case.body["lease_token"] = token
@@ -101,7 +104,9 @@ class Server:
 
     def furnish(self):
         """Something of every sort, so that there is something to be asked about."""
-        self.token = self.post("/v1/tokens", {"name": "root", "role": "admin"})["token"]
+        root = self.post("/v1/tokens", {"name": "root", "role": "admin"})
+        self.token = root["token"]
+        spare = [self.post("/v1/tokens", {"name": "spare", "role": "worker"})["id"] for _ in range(4)]
         jobs = [self.post("/v1/jobs", {"payload": {"n": number}})["id"] for number in range(60)]
         for job in jobs[:10]:
             self.post(f"/v1/jobs/{job}/cancel", {"reason": "to be tried again"})
@@ -112,7 +117,8 @@ class Server:
         self.post("/v1/schedules", {"name": "both", "times": "0 3 * * *", "creates": creates})
         self.post("/v1/webhooks", {"name": "both", "url": "https://example.org/in", "secrets": ["env:NONE"]})
         return {
-            "id": [*jobs[:10], *jobs[50:], run],
+            "root": root["id"],
+            "id": [*jobs[:10], *jobs[50:], *spare, run],
             "exec": [lease["execution"] for lease in leases],
             "leases": {lease["execution"]: lease["lease_token"] for lease in leases},
             "name": ["both"],
