@@ -18,7 +18,7 @@ import urllib.request
 import schemathesis
 
 # Long enough to find what a run finds at all, short enough for every push. Soaks raise it.
-EXAMPLES = os.environ.get("TENURE_EXAMPLES", "5")
+EXAMPLES = os.environ.get("TENURE_EXAMPLES", "8")
 SEED = "1"
 # `positive_data_acceptance` is left out: that a name is taken already, or that a kind has no such state, is not for a schema to say.
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,negative_data_rejection," \
