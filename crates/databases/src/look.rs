@@ -1,15 +1,15 @@
 //! What somebody who asks about one item needs beside it: the time, who comes before it, the lane of its key, what a name
-//! stands for, and why a row was set aside.
+//! stands for, what is linked to it, a record of it, and why a row was set aside.
 //!
 //! Plain reads that lock nothing, each over few rows, however many there are.
 
 use std::future::Future;
 
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Label, Store};
-use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
 use crate::Error;
 
@@ -46,6 +46,17 @@ pub trait Look: Send + Sync {
 
     /// What a name stands for. None: it was never used.
     fn named(&self, key: &NameKey) -> impl Future<Output = Result<Option<Named>, Error>> + Send;
+
+    /// The items that have or had a link to one, after one, in the order of ids.
+    fn linked(
+        &self,
+        to: ItemId,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;
+
+    /// A record by its id alone. Whether its item is the caller's to see is not looked at.
+    fn record(&self, id: RecordId) -> impl Future<Output = Result<Option<Record>, Error>> + Send;
 
     /// None: the row is as good as any, or nobody has tried to read it.
     fn set_aside(

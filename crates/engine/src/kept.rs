@@ -7,15 +7,16 @@ use std::time::Duration;
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::word::{Key, Kind, Store};
-use tenure_core::world::Message;
+use tenure_core::world::{Message, Record};
 use tenure_databases::backlog::{Backlog, Backlogs};
 use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::follow::{Follow, MessageId};
 use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::look::Look;
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
@@ -132,6 +133,19 @@ impl Kept {
 
     pub async fn message(&self, store: &Store, message: MessageId) -> Result<Option<Message>, Error> {
         on!(self, database => database.message(store, message).await)
+    }
+
+    pub async fn linked(
+        &self,
+        to: ItemId,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        on!(self, database => database.linked(to, after, limit).await)
+    }
+
+    pub async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        on!(self, database => database.record(id).await)
     }
 
     pub async fn secret(&self) -> Result<String, Error> {

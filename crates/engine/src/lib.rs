@@ -33,6 +33,7 @@
 //! | [`Webhook`], [`Subscription`] | who is told of messages, outside and in this process |
 //! | [`Counters`] | what was done and met |
 
+mod around;
 mod attempts;
 mod background;
 mod bell;

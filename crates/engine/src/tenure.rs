@@ -10,7 +10,7 @@ use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::entry::Sealed;
 use tenure_core::id::ItemId;
-use tenure_core::item::{Item, SharedItem};
+use tenure_core::item::{Item, Link, SharedItem};
 use tenure_core::lifecycle::shipped;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
@@ -142,6 +142,7 @@ pub struct New {
     run_at: Option<Time>,
     attempts: Option<u32>,
     trace: Option<Arc<Trace>>,
+    links: Vec<(String, ItemId)>,
 }
 
 impl New {
@@ -159,6 +160,7 @@ impl New {
             run_at: None,
             attempts: None,
             trace: None,
+            links: Vec::new(),
         }
     }
 
@@ -202,6 +204,12 @@ impl New {
         self
     }
 
+    /// A named reference to another item of the store. What is linked to an item is found from it: [`Tenure::linked`].
+    pub fn link(mut self, label: impl Into<String>, to: ItemId) -> New {
+        self.links.push((label.into(), to));
+        self
+    }
+
     pub(crate) fn into_create(self) -> Result<Create, Error> {
         let key = |text: Option<String>| text.map(|text| text.parse::<Key>()).transpose();
         let mut create = Create::new(self.kind.parse()?, self.payload.map_err(Error::Json)?);
@@ -211,6 +219,9 @@ impl New {
         create.run_at = self.run_at;
         create.attempts = self.attempts;
         create.trace = self.trace;
+        for (label, to) in self.links {
+            create.links.push(Link { label: label.parse()?, to });
+        }
         Ok(create)
     }
 }

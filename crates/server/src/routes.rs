@@ -1,7 +1,9 @@
 //! The routes. Each file is one part of the surface; a route and its description are one thing.
 
 mod bulk;
+mod claims;
 mod describe;
+mod documents;
 mod executions;
 mod health;
 mod items;
@@ -55,6 +57,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(jobs::executions))
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::retry))
+        .merge(claims::routes())
+        .merge(documents::routes())
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))

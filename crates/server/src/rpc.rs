@@ -69,7 +69,7 @@ impl Told {
 
 /// Every method, and the call of REST that it is.
 pub fn methods() -> &'static [Method] {
-    &METHODS
+    METHODS
 }
 
 /// The methods, in front of the routes that they call.

@@ -1,16 +1,17 @@
 //! Looking around an item of the memory database.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::{Item, SharedItem, Slot};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Store};
-use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
 use super::Memory;
 use crate::look::{Ahead, Look, SetAside};
-use crate::{Error, Place};
+use crate::{Error, PAGE_MAX, Place};
 
 impl Look for Memory {
     async fn now(&self) -> Result<Time, Error> {
@@ -53,6 +54,17 @@ impl Look for Memory {
 
     async fn named(&self, key: &NameKey) -> Result<Option<Named>, Error> {
         Ok(self.kept.lock().await.world.names.get(key).cloned())
+    }
+
+    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
+        let first = after.map_or(Bound::Included((to, ItemId(0))), |after| Bound::Excluded((to, after)));
+        let kept = self.kept.lock().await;
+        let found = kept.world.linked.range((first, Bound::Included((to, ItemId(u128::MAX)))));
+        Ok(found.map(|(_, from)| *from).take(limit.min(PAGE_MAX)).collect())
+    }
+
+    async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        Ok(self.kept.lock().await.world.records.get(&id).cloned())
     }
 
     /// There are no rows that could be damaged.

@@ -1,19 +1,19 @@
 //! Looking around an item of a PostgreSQL database.
 
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::time::Time;
 use tenure_core::word::Store;
-use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 use tokio_postgres::Row;
 
 use super::pool::{Answer, Ask};
-use super::value::{id, int, ints, long, long_or_null, text};
+use super::value::{Uuid, id, int, ints, long, long_or_null, text};
 use super::{Postgres, load};
 use crate::look::{Ahead, DUE_MAX, Look, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, Place};
+use crate::{Error, PAGE_MAX, Place};
 
 const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 /// Each of the parts goes over an index of its own, in its order, and stops at the bound. Of what is due and was not moved over yet
@@ -39,6 +39,9 @@ const OF_KEY: &str = "select count(*) from ( \
         and d.run_at <= coalesce($6, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) a";
 const LANE: &str = "select running, open, latest, starts from @.lanes where queue = $1 and key = $2";
 const NAME: &str = "select value from @.names where store = $1 and scope = $2 and name = $3";
+const LINKED: &str = "select item from @.linked where target = $1 and item > $2 order by item limit #";
+const RECORD: &str =
+    "select id, item, fence, label, name, hash, version, at, body from @.records where id = $1";
 const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from @.quarantine u join @.items i on i.id = u.item \
     join @.queues q on q.queue = i.queue \
     left join @.states s on s.lifecycle = i.lifecycle and s.state = i.state where u.item = $1 and q.store = $2";
@@ -90,6 +93,19 @@ impl Look for Postgres {
         let params = [text(&key.store), text(&scope), text(&key.name)];
         let found = self.pool.lend().await?.one(Ask::rows(NAME, params)).await?;
         found.rows.first().map(|row| name::read(row.get(0)).map_err(damaged)).transpose()
+    }
+
+    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
+        let params = [id(to.into()), id(after.unwrap_or(ItemId(0)).into())];
+        let ask = Ask::some_rows(LINKED, limit.min(PAGE_MAX), params);
+        let found = self.pool.lend().await?.one(ask).await?;
+        // The limit in its text is rounded up.
+        Ok(found.rows.iter().take(limit).map(|row| row.get::<_, Uuid>(0).into()).collect())
+    }
+
+    async fn record(&self, record: RecordId) -> Result<Option<Record>, Error> {
+        let found = self.pool.lend().await?.one(Ask::rows(RECORD, [id(Uuid(record.0))])).await?;
+        found.rows.first().map(load::record).transpose()
     }
 
     async fn set_aside(&self, store: &Store, item: ItemId) -> Result<Option<SetAside>, Error> {

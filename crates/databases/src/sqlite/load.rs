@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{CachedStatement, OptionalExtension};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
 use tenure_core::control::QueueKey;
 use tenure_core::id::{ExecutionId, Fence, ItemId, RecordId};
 use tenure_core::item::Item;
@@ -49,7 +49,7 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
     hanging.linked.extend(load_controls(parts, need, world)?);
     load_hanging(parts, world, hanging)?;
     for id in &need.records {
-        if let Some(record) = load_record(parts, *id)? {
+        if let Some(record) = record(parts.context.connection, *id)? {
             world.records.insert(record.id, record);
         }
     }
@@ -237,9 +237,9 @@ fn queue_of(context: &mut super::rows::Context<'_>, key: &LaneKey) -> Result<Opt
     Ok(context.queues.number(context.connection, store, kind)?)
 }
 
-fn load_record(parts: &mut Parts<'_>, id: RecordId) -> Result<Option<Record>, Fault> {
+pub(super) fn record(connection: &Connection, id: RecordId) -> Result<Option<Record>, Fault> {
     let sql = "select id, item, fence, label, name, hash, version, at, body from records where id = ?1";
-    let mut statement = parts.context.connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id.0.to_be_bytes()])?;
     rows.next()?.map(read_record).transpose()
 }

@@ -1,19 +1,20 @@
 //! Looking around an item of a SQLite file.
 
 use rusqlite::{OptionalExtension, ToSql};
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::time::Time;
 use tenure_core::word::Store;
-use tenure_core::world::{Lane, LaneKey, NameKey, Named};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
 use super::fault::Fault;
-use super::rows::{Context, id_bytes};
+use super::load::record;
+use super::rows::{Context, id_bytes, id_from};
 use super::{Sqlite, lanes, log};
 use crate::look::{Ahead, DUE_MAX, Look, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, Place};
+use crate::{Error, PAGE_MAX, Place};
 
 /// Each index is named, so that no statistics ever make it a scan.
 const READY: &str = "select count(*) from (select 1 from items indexed by items_ready \
@@ -28,6 +29,7 @@ const OF_KEY: &str = "select count(*) from (select 1 from items indexed by items
 const DUE_OF_KEY: &str = "select count(*) from (select key, created, id, laned from items indexed by items_scheduled \
     where queue = ?1 and slot = 1 and run_at <= ?5 order by run_at, id limit ?6) \
     where laned = 1 and key = ?2 and (created, id) < (?3, ?4)";
+const LINKED: &str = "select item from linked where target = ?1 and item > ?2 order by item limit ?3";
 const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from quarantine u join items i on i.id = u.item \
     join queues q on q.queue = i.queue left join states s on s.lifecycle = i.lifecycle and s.state = i.state \
     where u.item = ?1 and q.store = ?2";
@@ -66,6 +68,25 @@ impl Look for Sqlite {
             Ok(value.map(|value| name::read(&value)).transpose()?)
         });
         read.await
+    }
+
+    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
+        let read = self.readers.read(|context| {
+            let mut statement = context.connection.prepare_cached(LINKED)?;
+            let after = id_bytes(after.unwrap_or(ItemId(0)));
+            let limit = i64::try_from(limit.min(PAGE_MAX)).unwrap_or(i64::MAX);
+            let mut rows = statement.query((id_bytes(to), after, limit))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(id_from(row.get(0)?));
+            }
+            Ok(found)
+        });
+        read.await
+    }
+
+    async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        self.readers.read(|context| record(context.connection, id)).await
     }
 
     async fn set_aside(&self, store: &Store, id: ItemId) -> Result<Option<SetAside>, Error> {

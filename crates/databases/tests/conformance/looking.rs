@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tenure_core::id::ItemId;
+use tenure_core::id::{ItemId, RecordId};
+use tenure_core::item::Link;
 use tenure_core::request::*;
 use tenure_core::time::Time;
 use tenure_core::world::{Lane, LaneKey, NameKey, NameScope, Named};
@@ -113,4 +114,37 @@ pub async fn a_name_tells_what_it_stands_for<H: Harness>(bench: &Bench<H>) {
     for (store, kind, name) in [("other", "job", "n"), ("default", "run", "n"), ("default", "job", "m")] {
         assert_eq!(stands_for(store, kind, name).await, None);
     }
+}
+
+pub async fn what_is_linked_to_an_item_is_found_from_it<H: Harness>(bench: &Bench<H>) {
+    let (target, other) = (bench.job().await, bench.job().await);
+    let linking = async |to: ItemId| {
+        bench.tick();
+        let links = vec![Link { label: "about".parse().unwrap(), to }];
+        bench.create(Create { links, ..new("job", "{}") }).await
+    };
+    let found = async |to, after, limit| bench.database().linked(to, after, limit).await.unwrap();
+    assert_eq!(found(target, None, MANY).await, []);
+    let mut about = Vec::new();
+    for to in [target, other, target, target] {
+        about.push((to, linking(to).await));
+    }
+    let mut about: Vec<ItemId> =
+        about.into_iter().filter(|(to, _)| *to == target).map(|(_, from)| from).collect();
+    about.sort();
+    assert_eq!(found(target, None, MANY).await, about);
+    assert_eq!(found(target, None, 1).await, about[..1], "no more than was asked for");
+    assert_eq!(found(target, Some(about[0]), MANY).await, about[1..]);
+    assert_eq!(found(target, Some(about[2]), MANY).await, []);
+}
+
+pub async fn a_record_is_found_by_its_id<H: Harness>(bench: &Bench<H>) {
+    let job = bench.job().await;
+    let execution = bench.run("worker:a/1", job).await;
+    let effects = Effects { records: vec![record("result", "a", "1")], ..Effects::default() };
+    assert!(bench.ask("worker:a/1", commit_with(execution, effects)).await.is_yes());
+    let whole = bench.database().whole(&store(), job).await.unwrap().expect("it is there");
+    let kept = whole.records.first().expect("it has a record").clone();
+    assert_eq!(bench.database().record(kept.id).await.unwrap(), Some(kept));
+    assert_eq!(bench.database().record(RecordId(1)).await.unwrap(), None);
 }

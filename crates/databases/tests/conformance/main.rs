@@ -194,6 +194,8 @@ conformance! {
     #[test] fn who_comes_before_an_item_is_counted_up_to_a_bound() { looking }
     #[test] fn of_a_key_the_older_come_before_and_the_lane_says_who_runs() { looking }
     #[test] fn what_has_come_due_counts_before_anybody_has_looked() { looking }
+    #[test] fn what_is_linked_to_an_item_is_found_from_it() { looking }
+    #[test] fn a_record_is_found_by_its_id() { looking }
     #[test] fn the_clock_that_judges_can_be_asked() { looking }
     #[test] fn a_name_tells_what_it_stands_for() { looking }
 

@@ -9,12 +9,13 @@ use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem};
-use tenure_core::request::{Command, Progress, Request};
+use tenure_core::request::{Command, NewRecord, Progress, Request};
 use tenure_core::trace::Trace;
+use tenure_core::word::Label;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::Said;
-use super::outcome::{Done, Failure, record};
+use super::outcome::{Done, Failure, record, word};
 use super::runner::Asker;
 
 /// Does the work of one item. It may be run again for the same item: what counts is what it returns, and only once.
@@ -100,9 +101,34 @@ impl Job {
 
     /// Keeps a record now, under the lease: visible at once, kept also when this attempt fails, never output.
     pub async fn progress(&self, label: &str, name: &str, value: &impl Serialize) -> Result<(), Failure> {
-        let records = vec![record(label, name, value)?];
-        let (opens, closes) = (Vec::new(), Vec::new());
-        let progress = Progress { execution: self.execution, records, opens, closes };
+        self.append(Vec::new(), Vec::new(), record(label, name, value)?).await
+    }
+
+    /// As [`Job::progress`], where a step of the work begins. If this attempt ends before the step does, the lifecycle closes it
+    /// (`close open steps`).
+    pub async fn begin(
+        &self,
+        step: &str,
+        label: &str,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<(), Failure> {
+        self.append(vec![word(step)?], Vec::new(), record(label, name, value)?).await
+    }
+
+    /// As [`Job::progress`], where a step ends.
+    pub async fn end(
+        &self,
+        step: &str,
+        label: &str,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<(), Failure> {
+        self.append(Vec::new(), vec![word(step)?], record(label, name, value)?).await
+    }
+
+    async fn append(&self, opens: Vec<Label>, closes: Vec<Label>, record: NewRecord) -> Result<(), Failure> {
+        let progress = Progress { execution: self.execution, records: vec![record], opens, closes };
         let request = Request {
             store: self.item.store.clone(),
             actor: self.asker.actor.clone(),

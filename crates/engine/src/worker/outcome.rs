@@ -3,11 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Serialize;
 use tenure_core::body::Body;
 use tenure_core::request::{Effects, NewMessage, NewRecord};
+use tenure_core::word::NotAWord;
 
 use crate::tenure::New;
 
@@ -48,8 +50,7 @@ impl Done {
 
     /// A message: delivered after the commit, at least once, with a key that stays the same.
     pub fn message(mut self, label: &str, value: &impl Serialize) -> Result<Done, Failure> {
-        let label = label.parse().map_err(|why| Failure::permanent(format!("{why}")))?;
-        self.effects.messages.push(NewMessage { label, body: body(value)? });
+        self.effects.messages.push(NewMessage { label: word(label)?, body: body(value)? });
         Ok(self)
     }
 
@@ -69,12 +70,12 @@ pub(super) fn body(value: &impl Serialize) -> Result<Body, Failure> {
 }
 
 pub(super) fn record(label: &str, name: &str, value: &impl Serialize) -> Result<NewRecord, Failure> {
-    let word = |why: tenure_core::word::NotAWord| Failure::permanent(why.to_string());
-    Ok(NewRecord {
-        label: label.parse().map_err(word)?,
-        name: name.parse().map_err(word)?,
-        body: body(value)?,
-    })
+    Ok(NewRecord { label: word(label)?, name: word(name)?, body: body(value)? })
+}
+
+/// A slip of the handler's author: it will be one next time, too.
+pub(super) fn word<T: FromStr<Err = NotAWord>>(text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|why: NotAWord| Failure::permanent(why.to_string()))
 }
 
 /// The work is not done. Any error is one that may be tried again; what is permanent or not yet due says so.

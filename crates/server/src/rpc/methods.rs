@@ -29,7 +29,7 @@ const fn delete(name: &'static str, path: &'static str) -> Method {
     Method { name, verb: Verb::DELETE, path, body: None }
 }
 
-pub static METHODS: [Method; 51] = [
+pub static METHODS: &[Method] = &[
     post("ItemService/Create", "/v1/items"),
     Method { name: "ItemService/CreateMany", verb: Verb::POST, path: "/v1/items", body: Some("items") },
     get("ItemService/Get", "/v1/items/{id}"),

@@ -80,7 +80,7 @@ pub async fn bulk(stage: &Stage, callers: usize, per_call: usize, n: usize) -> R
 }
 
 /// The latencies of all callers.
-async fn joined(mut tasks: JoinSet<Result<Latencies, Error>>) -> Result<Latencies, Error> {
+pub async fn joined(mut tasks: JoinSet<Result<Latencies, Error>>) -> Result<Latencies, Error> {
     let mut latencies = Latencies::default();
     while let Some(ended) = tasks.join_next().await {
         latencies.extend(ended.expect("a caller does not panic")?);

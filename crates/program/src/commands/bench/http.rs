@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use super::create::Created;
+use super::create::{Created, joined};
 use super::measure::{Latencies, rate};
 use super::report::Row;
 use super::work::payload;
@@ -76,14 +76,6 @@ async fn created(
     let latencies = joined(tasks).await?;
     let n = callers * turns * per_request;
     Ok(Created { n, rate: rate(n, watch.elapsed()), latencies })
-}
-
-async fn joined(mut tasks: JoinSet<Result<Latencies, Error>>) -> Result<Latencies, Error> {
-    let mut latencies = Latencies::default();
-    while let Some(ended) = tasks.join_next().await {
-        latencies.extend(ended.expect("a caller does not panic")?);
-    }
-    Ok(latencies)
 }
 
 /// One item, or an array of them.

@@ -1,0 +1,45 @@
+//! What hangs together: the items that have a link to one, a record by its id, and how far somebody has read the log.
+
+use tenure_core::id::{ItemId, RecordId};
+use tenure_core::item::Item;
+use tenure_core::world::Record;
+
+use crate::error::Error;
+use crate::tenure::Tenure;
+
+impl Tenure {
+    /// The items that have or had a link to one, oldest first, after one. What links to items of other stores does not exist.
+    pub async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<Item>, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+        let read = async move {
+            let mut items = Vec::new();
+            for id in kept.linked(to, after, limit).await? {
+                items.extend(kept.item(&store, id).await?);
+            }
+            Ok(items)
+        };
+        self.beside(read).await
+    }
+
+    /// A record of an item of this store, by its id alone.
+    pub async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+        let read = async move {
+            let Some(record) = kept.record(id).await? else { return Ok(None) };
+            Ok(kept.item(&store, record.item).await?.map(|_| record))
+        };
+        self.beside(read).await
+    }
+
+    /// How far the reader of this name has come in the log. None: it never said.
+    pub async fn mark(&self, reader: &str) -> Result<Option<u64>, Error> {
+        let (kept, reader) = (self.inner.kept.clone(), reader.parse()?);
+        self.beside(async move { kept.mark(&reader).await }).await
+    }
+
+    /// Keeps how far a reader has come. It never goes back: of two that move the same mark the one that is ahead counts.
+    pub async fn set_mark(&self, reader: &str, position: u64) -> Result<(), Error> {
+        let (kept, reader) = (self.inner.kept.clone(), reader.parse()?);
+        self.beside(async move { kept.set_mark(&reader, position).await }).await
+    }
+}

@@ -1,0 +1,14 @@
+//! The systems that ship on the engine. Each is a folder that reads like its requirements: what it keeps, what it does, who works
+//! on it. Its lifecycles are files in `lifecycles/`; nothing here knows how a decision is made or how a row is kept.
+//!
+//! | folder | what it is |
+//! |---|---|
+//! | [`claims`] | statements that are taken apart, validated with evidence, and get a verdict |
+//! | [`runs`] | documents that are processed step by step |
+//!
+//! The same name is its routes in the server and its command in the program.
+
+pub mod claims;
+pub mod post;
+pub mod runs;
+mod time;

@@ -1,0 +1,10 @@
+//! This process's own time: how long somebody is waited for. Leases are judged by the database's clock.
+
+use std::time::Duration;
+
+use tokio::time::error::Elapsed;
+
+/// Waits no longer than this.
+pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) -> Result<T, Elapsed> {
+    tokio::time::timeout(limit, what).await
+}

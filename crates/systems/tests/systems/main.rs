@@ -1,0 +1,4 @@
+//! The systems as programs use them, on every database.
+
+mod kit;
+mod posting;
