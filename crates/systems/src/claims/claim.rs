@@ -92,6 +92,11 @@ impl Claims {
         Ok(history.iter().rev().find(|entry| is_enqueue(&entry.action)).map(|entry| entry.at))
     }
 
+    /// Whether it can be validated. Otherwise this is NOT_DECOMPOSED.
+    pub async fn is_decomposed(&self, id: ItemId) -> Result<(), Error> {
+        self.decomposed(id).await.map(drop)
+    }
+
     /// Its TruthBits, in the order of its text. None before it is decomposed.
     pub async fn truthbits(&self, id: ItemId) -> Result<Vec<TruthBit>, Error> {
         self.item(CLAIM, id).await?;

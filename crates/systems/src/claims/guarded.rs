@@ -4,7 +4,7 @@
 //! needs, for so long and no longer, and a panic is a reason like any other.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -26,7 +26,8 @@ type Chosen = Arc<dyn Fn(&str) -> Arc<dyn Decomposer> + Send + Sync>;
 pub struct Guarded {
     chosen: Chosen,
     limit: Duration,
-    threads: Arc<Threads>,
+    /// Started when they are needed first: most who hold this decompose nothing.
+    threads: Arc<OnceLock<Result<Threads, NotStarted>>>,
 }
 
 impl fmt::Debug for Guarded {
@@ -36,19 +37,17 @@ impl fmt::Debug for Guarded {
 }
 
 /// The threads of the decomposers could not be started.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("no threads for decomposers: {0}")]
-pub struct NotStarted(#[from] std::io::Error);
+pub struct NotStarted(String);
 
 impl Guarded {
-    pub fn new(
-        chosen: impl Fn(&str) -> Arc<dyn Decomposer> + Send + Sync + 'static,
-    ) -> Result<Guarded, NotStarted> {
-        Ok(Guarded { chosen: Arc::new(chosen), limit: LIMIT, threads: Arc::new(Threads::start()?) })
+    pub fn new(chosen: impl Fn(&str) -> Arc<dyn Decomposer> + Send + Sync + 'static) -> Guarded {
+        Guarded { chosen: Arc::new(chosen), limit: LIMIT, threads: Arc::default() }
     }
 
     /// One decomposer for every domain.
-    pub fn one(decomposer: impl Decomposer) -> Result<Guarded, NotStarted> {
+    pub fn one(decomposer: impl Decomposer) -> Guarded {
         let decomposer: Arc<dyn Decomposer> = Arc::new(decomposer);
         Guarded::new(move |_| decomposer.clone())
     }
@@ -59,18 +58,21 @@ impl Guarded {
     }
 
     /// Where whoever uses decomposers can run too: nothing of the program's waits for it.
-    pub(super) fn handle(&self) -> &Handle {
-        self.threads.handle()
+    pub(super) fn handle(&self) -> Result<Handle, NotStarted> {
+        let threads = self.threads.get_or_init(|| Threads::start().map_err(|why| NotStarted(why.to_string())));
+        threads.as_ref().map(Threads::handle).map_err(Clone::clone)
     }
 
     pub async fn decompose(&self, statement: Statement) -> Result<Vec<Part>, NotDecomposed> {
         let late = || NotDecomposed(format!("the decomposer did not answer within {:?}", self.limit));
-        let (chosen, limit, handle) = (self.chosen.clone(), self.limit, self.handle().clone());
+        let (chosen, limit) = (self.chosen.clone(), self.limit);
+        let handle = self.handle().map_err(|why| NotDecomposed(why.to_string()))?;
+        let inside = handle.clone();
         let run = move || {
             let decomposer = chosen(&statement.domain);
-            handle.block_on(within(limit, decomposer.decompose(&statement)))
+            inside.block_on(async { within(limit, decomposer.decompose(&statement)).await })
         };
-        match within(self.limit + SLACK, self.handle().spawn_blocking(run)).await {
+        match within(self.limit + SLACK, handle.spawn_blocking(run)).await {
             Ok(Ok(Ok(parts))) => parts,
             Ok(Ok(Err(_))) | Err(_) => Err(late()),
             Ok(Err(ended)) => Err(NotDecomposed(match ended.try_into_panic() {
@@ -101,8 +103,8 @@ impl Threads {
         Ok(Threads { runtime: Some(builder.thread_name("claims").enable_all().build()?) })
     }
 
-    fn handle(&self) -> &Handle {
-        self.runtime.as_ref().expect("it ends when it is dropped").handle()
+    fn handle(&self) -> Handle {
+        self.runtime.as_ref().expect("it ends when it is dropped").handle().clone()
     }
 }
 

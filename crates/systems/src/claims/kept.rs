@@ -186,7 +186,12 @@ pub struct Validation {
     pub created_by: String,
     /// Why it does not count, where it does not.
     pub reason: Option<String>,
+    /// The newer one of the same validator.
+    pub superseded_by: Option<ItemId>,
 }
+
+/// How the kernel says which one took the place of another.
+const SUPERSEDED_BY: &str = "superseded by ";
 
 impl Validation {
     /// None: its bodies are gone, or it was not made as validations are.
@@ -208,6 +213,7 @@ impl Validation {
             created_at: item.created,
             created_by: item.created_by.to_string(),
             reason: item.reason.as_deref().map(str::to_string),
+            superseded_by: item.reason.as_deref().and_then(|reason| reason.strip_prefix(SUPERSEDED_BY)?.parse().ok()),
         })
     }
 }

@@ -15,11 +15,12 @@ use tokio::task::JoinSet;
 
 use super::decompose::NotDecomposed;
 use super::decomposition::{bodies, shortened, statement};
-use super::guarded::Guarded;
+use super::guarded::{Guarded, NotStarted};
 use super::kept::{CLAIM, RECHECK, TRUTHBIT, VERDICT};
 use super::orchestrator::Orchestrator;
 use super::policy::Policy;
 use super::weighing;
+use super::whole::Whole;
 use crate::time::pause;
 
 /// The database is away: no sooner is it asked again.
@@ -43,6 +44,11 @@ impl Settings {
     pub fn new(guarded: Guarded) -> Settings {
         let (policy, retries) = (Arc::default(), Retries::default());
         Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20) }
+    }
+
+    /// With the decomposer that ships, for every domain.
+    pub fn shipped() -> Settings {
+        Settings::new(Guarded::one(Whole))
     }
 }
 
@@ -104,14 +110,14 @@ impl Counters {
 }
 
 /// Starts everything that claims need to move on by themselves.
-pub fn start(tenure: &Tenure, settings: Settings) -> Running {
+pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
     let (stop, stopped) = watch::channel(false);
     let counters: Arc<Counters> = Arc::default();
     let mut tasks = JoinSet::new();
     let desk = Desk { tenure: tenure.clone(), settings, counters: counters.clone() };
-    let handle = desk.settings.guarded.handle().clone();
+    let handle = desk.settings.guarded.handle()?;
     tasks.spawn_on(desk.run(stopped), &handle);
-    Running { stop, tasks, counters }
+    Ok(Running { stop, tasks, counters })
 }
 
 impl Running {

@@ -47,7 +47,7 @@ pub fn parts(text: &str) -> Vec<Part> {
 pub const LIMIT: Duration = Duration::from_millis(300);
 
 pub fn guarded() -> Guarded {
-    Guarded::one(Semicolons).unwrap().limit(LIMIT)
+    Guarded::one(Semicolons).limit(LIMIT)
 }
 
 /// Settings under which nothing that failed is tried again.
@@ -75,7 +75,7 @@ impl Office {
     }
 
     pub fn start(&self, settings: Settings) -> Running {
-        start(&self.tenure, settings)
+        start(&self.tenure, settings).unwrap()
     }
 
     pub async fn claim(&self, text: &str) -> ItemId {
@@ -143,5 +143,5 @@ where
     F: Fn(&Statement) -> Result<Vec<Part>, NotDecomposed> + Send + Sync + 'static,
 {
     let decomposer: Arc<dyn Decomposer> = Arc::new(Made(decompose));
-    Guarded::new(move |_| decomposer.clone()).unwrap()
+    Guarded::new(move |_| decomposer.clone())
 }
