@@ -23,6 +23,9 @@ pub struct Serve {
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
+    /// A system whose workers do not run here; others may run them on the same database
+    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims"]))]
+    pub without: Vec<String>,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,

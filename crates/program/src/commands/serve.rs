@@ -11,6 +11,7 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
+use tenure_systems::claims;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -56,7 +57,17 @@ async fn run_on(
     }
     let note = Advertised::at(file, address)?;
     greet(arguments, &place, address, &app, output).await?;
+    let runs = |system: &str| !arguments.without.iter().any(|left_out| left_out == system);
+    let claims = match runs("claims") {
+        true => {
+            Some(claims::start(&tenure, app.claims().clone()).map_err(|why| Error::Part(why.to_string()))?)
+        }
+        false => None,
+    };
     serve(listener, router(app), stop, arguments.grace).await?;
+    if let Some(claims) = claims {
+        claims.drain().await;
+    }
     drop(note);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)

@@ -86,7 +86,8 @@ pub async fn create(
     Json(body): Json<ClaimBody>,
 ) -> Result<(StatusCode, Shown<ClaimCreated>), Problem> {
     caller.may_use(&KIND.parse()?)?;
-    let missing = || Problem::invalid("idempotency_key: a claim has one, here or in the header Idempotency-Key");
+    let missing =
+        || Problem::invalid("idempotency_key: a claim has one, here or in the header Idempotency-Key");
     let idempotency_key = key(body.idempotency_key, &headers)?.ok_or_else(missing)?;
     let ClaimBody { domain, text, created_by, .. } = body;
     let new = NewClaim { idempotency_key, domain, text, created_by, trace: caller.trace.clone() };
@@ -168,7 +169,11 @@ pub async fn decompose(
     let execution = ExecutionId { item: id, fence: claim.fence };
     let holder = caller.holder(execution, &body.lease_token)?;
     if body.attempt.is_some_and(|attempt| attempt != claim.fence.0) {
-        let detail = format!("attempt {} is not that of the lease, which is {}", body.attempt.unwrap_or(0), claim.fence);
+        let detail = format!(
+            "attempt {} is not that of the lease, which is {}",
+            body.attempt.unwrap_or(0),
+            claim.fence
+        );
         return Err(tenure::core::answer::Answer::LeaseLost(detail).into());
     }
     let settings = &caller.app.claims;

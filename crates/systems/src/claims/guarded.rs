@@ -59,7 +59,8 @@ impl Guarded {
 
     /// Where whoever uses decomposers can run too: nothing of the program's waits for it.
     pub(super) fn handle(&self) -> Result<Handle, NotStarted> {
-        let threads = self.threads.get_or_init(|| Threads::start().map_err(|why| NotStarted(why.to_string())));
+        let threads =
+            self.threads.get_or_init(|| Threads::start().map_err(|why| NotStarted(why.to_string())));
         threads.as_ref().map(Threads::handle).map_err(Clone::clone)
     }
 

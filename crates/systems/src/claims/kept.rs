@@ -213,7 +213,10 @@ impl Validation {
             created_at: item.created,
             created_by: item.created_by.to_string(),
             reason: item.reason.as_deref().map(str::to_string),
-            superseded_by: item.reason.as_deref().and_then(|reason| reason.strip_prefix(SUPERSEDED_BY)?.parse().ok()),
+            superseded_by: item
+                .reason
+                .as_deref()
+                .and_then(|reason| reason.strip_prefix(SUPERSEDED_BY)?.parse().ok()),
         })
     }
 }

@@ -74,8 +74,15 @@ pub struct ValidationBody {
 }
 
 impl ValidationBody {
-    fn new(self, headers: &HeaderMap, of: RecordId, claim_id: Option<ItemId>) -> Result<NewValidation, Problem> {
-        let ValidationBody { idempotency_key, evidence_ids, outcome, confidence, extracted_value, notes, .. } = self;
+    fn new(
+        self,
+        headers: &HeaderMap,
+        of: RecordId,
+        claim_id: Option<ItemId>,
+    ) -> Result<NewValidation, Problem> {
+        let ValidationBody {
+            idempotency_key, evidence_ids, outcome, confidence, extracted_value, notes, ..
+        } = self;
         let judged = JudgementBody { evidence_ids, outcome, confidence, extracted_value, notes }.judged()?;
         let idempotency_key = key(idempotency_key, headers)?;
         Ok(NewValidation { idempotency_key, truthbit_id: of, claim_id, judged })
@@ -101,7 +108,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Bit {
     }
 }
 
-async fn created(caller: &Caller, new: NewValidation) -> Result<(StatusCode, Shown<ValidationView>), Problem> {
+async fn created(
+    caller: &Caller,
+    new: NewValidation,
+) -> Result<(StatusCode, Shown<ValidationView>), Problem> {
     caller.may_use(&"validation".parse()?)?;
     let (validation, fresh) = Claims::of(&caller.tenure).create_validation(new).await?;
     Ok((status(fresh), Shown(validation.into())))

@@ -40,7 +40,8 @@ pub async fn show(
     let (mut history, mut next_cursor) = (None, None);
     if params.include_history == Some(true) {
         let page = claims.verdict_history(id, before, limit).await?;
-        next_cursor = page.last().filter(|_| page.len() == limit).map(|(computation, _)| computation.to_string());
+        next_cursor =
+            page.last().filter(|_| page.len() == limit).map(|(computation, _)| computation.to_string());
         let verdicts = page.into_iter().filter_map(|(_, judgements)| judgements.claim);
         history = Some(verdicts.map(VerdictView::from).collect());
     }
