@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use tenure::Tenure;
 use tenure::core::answer::Answer;
 use tenure::core::id::{ExecutionId, Fence, ItemId, RecordId};
 use tenure::core::request::{Command, Take, Terms};
+use tenure::core::time::Time;
 use tenure::databases::Query;
+use tenure_systems::claims::decompose::{Decomposer, Decomposing, Statement};
 use tenure_systems::claims::policy::{EvidenceType, Outcome};
-use tenure_systems::claims::{Claims, NewEvidence, NewValidation, Settings};
+use tenure_systems::claims::{Claims, Guarded, NewEvidence, NewValidation, Settings};
 
 use super::kit::{Office, guarded, judged, made, new, parts, settings, until};
 use crate::kit::{on_each, on_kept, on_memory};
@@ -115,29 +118,31 @@ fn a_lease_is_kept_for_as_long_as_its_decomposer_takes() {
         let worker = office.acting("worker:w/1");
         worker.ask(Command::Take(Take { item: claim, terms })).await.unwrap();
         let first = office.tenure.item(claim).await.unwrap().lease.unwrap().expires;
-        let (seen, watched) = (office.tenure.clone(), office.tenure.store().clone());
-        // It comes back once the lease was renewed: without that it would be lost first.
-        let patient = made(move |_| {
-            let (tenure, _) = (seen.clone(), &watched);
-            let renewed = async {
-                until(async || {
-                    let lease = tenure.item(claim).await.unwrap().lease;
-                    lease.filter(|lease| lease.expires > first)
-                })
-                .await
-            };
-            futures(renewed);
-            Ok(parts("it rained"))
-        });
+        let patient = Guarded::one(UntilRenewed { tenure: office.tenure.clone(), claim, first });
         let execution = ExecutionId { item: claim, fence: Fence(1) };
         let done = Claims::of(&worker).decompose(execution, &patient, "1").await.unwrap();
         assert_eq!(done.outcome.unwrap().len(), 1);
     });
 }
 
-/// Waits, in a thread that is there for it.
-fn futures<T>(what: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(what)
+/// Comes back once the lease was renewed: without that it would be lost first.
+struct UntilRenewed {
+    tenure: Tenure,
+    claim: ItemId,
+    first: Time,
+}
+
+impl Decomposer for UntilRenewed {
+    fn decompose<'a>(&'a self, statement: &'a Statement) -> Decomposing<'a> {
+        Box::pin(async move {
+            until(async || {
+                let lease = self.tenure.item(self.claim).await.unwrap().lease;
+                lease.filter(|lease| lease.expires > self.first)
+            })
+            .await;
+            Ok(parts(&statement.text))
+        })
+    }
 }
 
 // covers: C-13
@@ -152,10 +157,7 @@ fn nobody_waits_for_a_decomposer_that_never_returns() {
         let stuck = Settings {
             concurrency: 2,
             grace: Duration::ZERO,
-            ..Settings::new(
-                tenure_systems::claims::Guarded::one(super::kit::Semicolons)
-                    .limit(Duration::from_secs(3_600)),
-            )
+            ..Settings::new(Guarded::one(super::kit::Semicolons).limit(Duration::from_secs(3_600)))
         };
         let running = office.start(stuck);
         for number in 0..4 {
