@@ -219,8 +219,9 @@ fn year_behind(tokens: &Tokens<'_>, at: usize) -> Option<(u16, usize)> {
     Some((year(tokens, at)?, at + 1))
 }
 
-/// `Q2 2023`, `second quarter of 2023`, `H1 2023`, `first half of 2023`.
-fn part_of_year(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
+/// `Q2 2023`, `the second quarter of 2023`, `H1 2023`, `first half of 2023`.
+fn part_of_year(tokens: &Tokens<'_>, begin: usize) -> Option<(Date, usize)> {
+    let at = begin + usize::from(tokens.is(begin, "the"));
     let (from, months, next) = match tokens.word(at) {
         short @ ("Q1" | "Q2" | "Q3" | "Q4") => (3 * (short.as_bytes()[1] - b'1') + 1, 3, at + 1),
         "H1" => (1, 6, at + 1),
@@ -234,19 +235,22 @@ fn part_of_year(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
     };
     let next = next + usize::from(tokens.is(next, "fiscal"));
     let (year, next) = year_behind(tokens, next).filter(|(year, _)| *year > 999)?;
-    Some((Date::Months { year, from, to: from + months - 1 }, next - at))
+    Some((Date::Months { year, from, to: from + months - 1 }, next - begin))
 }
 
 /// `1990s`, `the 1990's`.
-fn decade(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
+fn decade(tokens: &Tokens<'_>, begin: usize) -> Option<(Date, usize)> {
+    let article = usize::from(tokens.is(begin, "the"));
+    let at = begin + article;
     let year =
         number(tokens, at, 4..=4).filter(|year| year.is_multiple_of(10) && (1000..=2990).contains(year))?;
     let plain = tokens.is_glued(at + 1) && tokens.word(at + 1) == "s";
     if plain {
-        return Some((Date::Decade(year), 2));
+        return Some((Date::Decade(year), 2 + article));
     }
     let quoted = matches!(tokens.mark(at + 1), Some('\'' | '’')) && tokens.is_glued(at + 1);
-    (quoted && tokens.is_glued(at + 2) && tokens.word(at + 2) == "s").then_some((Date::Decade(year), 3))
+    (quoted && tokens.is_glued(at + 2) && tokens.word(at + 2) == "s")
+        .then_some((Date::Decade(year), 3 + article))
 }
 
 /// Years that people write about; four other digits are more often a number of things.
@@ -334,9 +338,9 @@ mod tests {
     #[test]
     fn months_quarters_years_and_decades() {
         check("In March 2024 and Q2 2023.", &[("March 2024", "2024-03"), ("Q2 2023", "2023-04/2023-06")]);
-        check("the second quarter of 2023", &[("second quarter of 2023", "2023-04/2023-06")]);
-        check("in the second half of 2023", &[("second half of 2023", "2023-07/2023-12")]);
-        check("Since 1998, in the 1990s", &[("1998", "1998"), ("1990s", "1990/1999")]);
+        check("the second quarter of 2023", &[("the second quarter of 2023", "2023-04/2023-06")]);
+        check("in the second half of 2023", &[("the second half of 2023", "2023-07/2023-12")]);
+        check("Since 1998, in the 1990s", &[("1998", "1998"), ("the 1990s", "1990/1999")]);
         check("between 1914 and 1918", &[("1914", "1914"), ("1918", "1918")]);
         check("The war (1914–1918) ended.", &[("1914", "1914"), ("1918", "1918")]);
         check("in 2020 and 2021", &[("2020", "2020"), ("2021", "2021")]);

@@ -1,4 +1,5 @@
 //! The systems as programs use them, on every database.
 
+mod decompose;
 mod kit;
 mod posting;

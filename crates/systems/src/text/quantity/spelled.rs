@@ -4,7 +4,10 @@ use super::plain::{Decimal, Written};
 use crate::text::token::{Tokens, in_lower_case};
 
 pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
-    let first = value(tokens.word(at)).filter(|_| !is_named(tokens, at))?;
+    let magnitude = |at: usize| tokens.is_one_of(at, &["billion", "million", "thousand", "trillion"]);
+    let article = tokens.is(at, "a") && (magnitude(at + 1) || tokens.is(at + 1, "hundred"));
+    let first = if article { Some(1) } else { value(tokens.word(at)) };
+    let first = first.filter(|_| !is_named(tokens, at))?;
     let (mut number, mut next) = (first, at + 1);
     let is_tens = first >= 20;
     if is_tens && tokens.mark(next) == Some('-') && tokens.is_glued(next) && tokens.is_glued(next + 1) {
@@ -13,7 +16,7 @@ pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
     }
     if tokens.is(next, "hundred") && number < 10 {
         (number, next) = (number * 100, next + 1);
-    } else if number == 1 && !tokens.is_one_of(next, &["billion", "million", "thousand", "trillion"]) {
+    } else if number == 1 && !magnitude(next) {
         return None;
     }
     let is_fraction = tokens.is_one_of(next, &["fifths", "half", "quarters", "tenths", "thirds"]);
