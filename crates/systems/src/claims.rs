@@ -28,7 +28,6 @@ mod running;
 mod validation;
 mod verdict;
 mod weighing;
-mod whole;
 
 use tenure::Tenure;
 use tenure::core::id::ItemId;

@@ -14,13 +14,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::decompose::NotDecomposed;
+use super::decompose::text::TextDecomposer;
 use super::decomposition::{bodies, shortened, statement};
 use super::guarded::{Guarded, NotStarted};
 use super::kept::{CLAIM, RECHECK, TRUTHBIT, VERDICT};
 use super::orchestrator::Orchestrator;
 use super::policy::Policy;
 use super::weighing;
-use super::whole::Whole;
 use crate::time::pause;
 
 /// The database is away: no sooner is it asked again.
@@ -48,7 +48,7 @@ impl Settings {
 
     /// With the decomposer that ships, for every domain.
     pub fn shipped() -> Settings {
-        Settings::new(Guarded::one(Whole))
+        Settings::new(Guarded::one(TextDecomposer))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod child;
 mod claims;
+mod decompose;
 mod kit;
 mod posting;
 
