@@ -145,7 +145,9 @@ pub async fn enqueue(
 #[serde(deny_unknown_fields)]
 pub struct DecomposeBody {
     /// Of a lease of this claim, from `/v1/leases` with the kind `claim`.
-    lease_token: String,
+    // Whether the claim is there is said first, to whoever says nothing.
+    #[schema(required = true, value_type = String)]
+    lease_token: Option<String>,
     /// The attempt of that lease. Another one is refused.
     attempt: Option<u64>,
 }
@@ -167,7 +169,10 @@ pub async fn decompose(
     }
     // Its lease is the last that was given: whoever holds another has lost it.
     let execution = ExecutionId { item: id, fence: claim.fence };
-    let holder = caller.holder(execution, &body.lease_token)?;
+    let lease_token = body
+        .lease_token
+        .ok_or_else(|| Problem::invalid("lease_token: a claim is decomposed under a lease"))?;
+    let holder = caller.holder(execution, &lease_token)?;
     if body.attempt.is_some_and(|attempt| attempt != claim.fence.0) {
         let detail = format!(
             "attempt {} is not that of the lease, which is {}",

@@ -73,6 +73,11 @@ impl Claims {
         self.validation(id).await
     }
 
+    /// Whether there is such a validation here.
+    pub async fn is_validation(&self, id: ItemId) -> Result<(), Error> {
+        self.item(VALIDATION, id).await.map(drop)
+    }
+
     /// Withdraws a validation that was not handed in.
     pub async fn invalidate_validation(&self, id: ItemId, reason: String) -> Result<Validation, Error> {
         self.item(VALIDATION, id).await?;

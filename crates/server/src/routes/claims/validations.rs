@@ -190,7 +190,9 @@ pub async fn submit(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvalidateBody {
-    reason: String,
+    // Whether there is such a validation is said first.
+    #[schema(required = true, value_type = String)]
+    reason: Option<String>,
 }
 
 /// Withdraw a validation that was not submitted
@@ -201,5 +203,8 @@ pub async fn invalidate(
     Id(id): Id,
     Json(body): Json<InvalidateBody>,
 ) -> Result<Shown<ValidationView>, Problem> {
-    Ok(Shown(about(&caller, id).await?.invalidate_validation(id, body.reason).await?.into()))
+    let claims = about(&caller, id).await?;
+    claims.is_validation(id).await?;
+    let reason = body.reason.ok_or_else(|| Problem::invalid("reason: say why"))?;
+    Ok(Shown(claims.invalidate_validation(id, reason).await?.into()))
 }

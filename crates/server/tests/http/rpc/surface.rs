@@ -13,7 +13,7 @@ const NAMED: [(&str, &str); 4] =
     [("execution", "exec"), ("claim_id", "id"), ("truthbit_id", "id"), ("validation_id", "id")];
 
 /// The path as REST has it, and what the method calls the part of it that is named.
-fn path_of(path: &str) -> (String, Option<(&'static str, &'static str)>) {
+pub fn path_of(path: &str) -> (String, Option<(&'static str, &'static str)>) {
     let renamed = NAMED.into_iter().find(|(long, _)| path.contains(&format!("{{{long}}}")));
     match renamed {
         Some((long, short)) => (path.replace(&format!("{{{long}}}"), &format!("{{{short}}}")), renamed),
