@@ -11,7 +11,7 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
-use tenure_systems::claims;
+use tenure_systems::claims::{Retries, Running, Settings, start};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -57,13 +57,7 @@ async fn run_on(
     }
     let note = Advertised::at(file, address)?;
     greet(arguments, &place, address, &app, output).await?;
-    let runs = |system: &str| !arguments.without.iter().any(|left_out| left_out == system);
-    let claims = match runs("claims") {
-        true => {
-            Some(claims::start(&tenure, app.claims().clone()).map_err(|why| Error::Part(why.to_string()))?)
-        }
-        false => None,
-    };
+    let claims = claims(arguments, &tenure, &app)?;
     serve(listener, router(app), stop, arguments.grace).await?;
     if let Some(claims) = claims {
         claims.drain().await;
@@ -71,6 +65,16 @@ async fn run_on(
     drop(note);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)
+}
+
+/// What claims need to move on by themselves, unless it is left to others.
+fn claims(arguments: &Serve, tenure: &Tenure, app: &App) -> Result<Option<Running>, Error> {
+    if arguments.without.iter().any(|system| system == "claims") {
+        return Ok(None);
+    }
+    let retries = Retries { max: arguments.claim_retries.into(), ..Retries::default() };
+    let settings = Settings { retries, grace: arguments.grace, ..app.claims().clone() };
+    start(tenure, settings).map(Some).map_err(|why| Error::Part(why.to_string()))
 }
 
 /// The shipped lifecycles, and those of the folders given.

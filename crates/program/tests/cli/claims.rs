@@ -1,28 +1,15 @@
 //! `tenure claim`, on a server that does what claims need by itself.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::kit::Place;
 use crate::serving::Server;
 
-/// Asks again until it is so.
+/// Asks again until it is so. Each look is a process of its own, and takes its time.
 #[track_caller]
 fn until(place: &Place, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
-    for _ in 0..600 {
-        let found = place.json(arguments);
-        if is_so(&found) {
-            return found;
-        }
-        pause();
-    }
-    panic!("{arguments:?} does not become so");
-}
-
-#[expect(clippy::disallowed_methods, reason = "between two looks at another process")]
-fn pause() {
-    std::thread::sleep(Duration::from_millis(50));
+    let looks = (0..2_000).map(|_| place.json(arguments));
+    looks.into_iter().find(is_so).unwrap_or_else(|| panic!("{arguments:?} does not become so"))
 }
 
 // covers: C-01, C-04, C-10, C-11, C-12

@@ -108,8 +108,8 @@ impl Claims {
         Ok(found)
     }
 
-    /// The claim of a TruthBit, which is decomposed: else it would not have one.
-    async fn claim_of(&self, truthbit: RecordId, of: Option<ItemId>) -> Result<Item, Error> {
+    /// The claim of a TruthBit, which is decomposed: else it would not have one. Where it is said which claim, it is that one's.
+    pub async fn claim_of(&self, truthbit: RecordId, of: Option<ItemId>) -> Result<Item, Error> {
         if let Some(claim) = of {
             self.decomposed(claim).await?;
         }

@@ -134,6 +134,9 @@ pub async fn create(
     if body.truthbit()?.is_some_and(|named| named != id) {
         return Err(Problem::invalid("truthbit_id: the path names another"));
     }
+    // Whoever may not know of the claim knows of none of its TruthBits.
+    let claim = Claims::of(&caller.tenure).claim_of(id, None).await?;
+    caller.item(claim.id).await?;
     created(&caller, body.new(&headers, id, None)?).await
 }
 
