@@ -2,4 +2,6 @@
 
 mod decompose;
 mod kit;
+mod llm;
+mod policy;
 mod posting;
