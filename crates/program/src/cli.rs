@@ -186,7 +186,14 @@ pub fn read() -> Result<Command, ExitCode> {
     let cli = parse(Cli::command())?;
     match Config::read(cli.config.as_deref()) {
         Ok(None) => Ok(cli.command),
-        Ok(Some(config)) => parse(config.beneath(Cli::command())).map(|cli| cli.command),
+        Ok(Some(config)) => {
+            let mut command = parse(config.beneath(Cli::command()))?.command;
+            // What has parts of its own is no argument.
+            if let Command::Serve(serve) = &mut command {
+                serve.claims = config.claims;
+            }
+            Ok(command)
+        }
         Err(error) => {
             Output::standard().complain(&error);
             Err(ExitCode::from(USAGE))

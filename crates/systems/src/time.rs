@@ -9,7 +9,7 @@ pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) ->
     tokio::time::timeout(limit, what).await
 }
 
-#[expect(clippy::disallowed_methods, reason = "the loops of the systems wait here")]
-pub(crate) async fn pause(duration: Duration) {
-    tokio::time::sleep(duration).await;
+#[expect(clippy::disallowed_methods, reason = "loops, and who was asked to come back later, wait here")]
+pub(crate) async fn pause(span: Duration) {
+    tokio::time::sleep(span).await;
 }

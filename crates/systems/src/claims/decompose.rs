@@ -1,5 +1,7 @@
 //! What a decomposer is: it takes a text apart into small statements that can each be checked by themselves.
 
+pub mod domains;
+pub mod llm;
 pub mod text;
 
 use std::future::Future;

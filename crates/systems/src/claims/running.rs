@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::decompose::NotDecomposed;
-use super::decompose::text::TextDecomposer;
+use super::decompose::domains::Decomposers;
 use super::decomposition::{bodies, shortened, statement};
 use super::guarded::{Guarded, NotStarted};
 use super::kept::{CLAIM, RECHECK, TRUTHBIT, VERDICT};
@@ -48,7 +48,12 @@ impl Settings {
 
     /// With the decomposer that ships, for every domain.
     pub fn shipped() -> Settings {
-        Settings::new(Guarded::one(TextDecomposer))
+        Settings::with(Decomposers::default())
+    }
+
+    /// With the decomposers that domains have chosen.
+    pub fn with(decomposers: Decomposers) -> Settings {
+        Settings::new(Guarded::new(move |domain| decomposers.for_domain(domain)))
     }
 }
 

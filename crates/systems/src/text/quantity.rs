@@ -60,7 +60,10 @@ pub fn find(tokens: &Tokens<'_>, dates: &[Found<Date>]) -> Vec<Found<Quantity>> 
             at += 1;
             continue;
         }
-        match quantity_at(tokens, at) {
+        // "5 March 2024": what reaches into a date is part of it.
+        let date_start = dates.peek().map_or(usize::MAX, |date| date.range.start);
+        let ends_before = |end: usize| tokens.bytes(at..end).end <= date_start;
+        match quantity_at(tokens, at).filter(|(_, end)| ends_before(*end)) {
             Some((value, end)) => {
                 found.push(Found { range: tokens.bytes(at..end), value });
                 at = end;

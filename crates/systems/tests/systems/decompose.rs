@@ -175,7 +175,7 @@ proptest! {
         prop_assert_eq!(&first, &parts(&text));
         for Part { key, statement, expected_type } in first.iter().flatten() {
             prop_assert!(!statement.trim().is_empty() && statement.trim() == statement);
-            prop_assert_eq!(text::nfc(statement).as_ref(), statement);
+            prop_assert!(text::nfc(statement) == statement.as_str());
             prop_assert!(!statement.chars().any(char::is_control));
             prop_assert!(key.starts_with(&format!("{expected_type}/")) && key.len() <= 255, "{}", key);
         }
@@ -186,11 +186,10 @@ proptest! {
     // covers: C-08
     #[test]
     fn more_text_at_the_end_changes_no_part_before_it(text in texts()) {
+        // A last line without an end could become a heading.
+        let text = format!("{text} It ended.");
         let longer = format!("{text}\n\nThe museum was opened in 1977.");
         let (before, after) = (parts(&text).unwrap_or_default(), parts(&longer).unwrap());
-        // A last line without an end may become a heading, and a quotation may close: then the text itself has changed.
-        let ended = text.trim_end().ends_with('.') && !text.contains(['"', '“', '„', '(', '[', '«', '‘']);
-        prop_assume!(ended);
         prop_assert_eq!(&before[..], &after[..before.len()]);
     }
 

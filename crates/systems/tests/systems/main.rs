@@ -4,6 +4,8 @@ mod child;
 mod claims;
 mod decompose;
 mod kit;
+mod llm;
+mod policy;
 mod posting;
 
 #[path = "../../../databases/tests/crash/program.rs"]

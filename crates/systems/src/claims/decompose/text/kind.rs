@@ -106,20 +106,20 @@ fn is_singled_out(tokens: &Tokens<'_>, at: usize) -> bool {
     owner || ordinal || tokens.is_one_of(before, &["her", "his", "its", "our", "the", "their"])
 }
 
-/// "revenue of $5 million" is about revenue, "revenue rose to $5 million" too; "Acme raised $5 million" about what was raised.
+/// "5 m long" is about how long, "revenue of $5 million" about revenue, "revenue rose to $5 million" too; "Acme raised $5 million" about what was raised.
 fn topic(tokens: &Tokens<'_>, clause: &Clause, amount: &Found<Quantity>) -> Option<String> {
     let at = tokens.at_byte(amount.range.start);
     if at >= 2 && tokens.is_one_of(at - 1, &["at", "of"]) && is_noun(tokens, at - 2) {
         return slug(tokens.word(at - 2));
     }
+    let behind = tokens.at_byte(amount.range.end);
+    if tokens.is_one_of(behind, &lexicon::DIMENSIONS) {
+        return slug(tokens.word(behind));
+    }
     let measured = clause.verb.is_some_and(|verb| tokens.is_one_of(verb, &lexicon::CHANGES));
     let subject = clause.subject.clone().filter(|_| measured);
     if let Some(head) = subject.and_then(|subject| head(tokens, subject)) {
         return slug(tokens.word(head));
-    }
-    let behind = tokens.at_byte(amount.range.end);
-    if tokens.is_one_of(behind, &lexicon::DIMENSIONS) {
-        return slug(tokens.word(behind));
     }
     let verb = clause.verb.filter(|verb| !tokens.is_one_of(*verb, &lexicon::AUXILIARIES))?;
     slug(tokens.word(verb))
