@@ -4,6 +4,7 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod claim;
 mod completions;
 mod demo;
 mod doctor;
@@ -34,6 +35,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Claim(command) => claim::run(command, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),

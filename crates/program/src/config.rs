@@ -8,6 +8,8 @@ use std::io;
 
 use clap::Command;
 use serde::Deserialize;
+use tenure_systems::claims::decompose::domains::DomainSettings;
+use tenure_systems::claims::policy::Policy;
 
 use crate::outcome::Error;
 
@@ -23,6 +25,18 @@ pub struct Config {
     lifecycles: Option<String>,
     store: Option<String>,
     token_file: Option<String>,
+    without: Option<String>,
+    claim_retries: Option<String>,
+    #[serde(default)]
+    pub claims: Claims,
+}
+
+/// How claims are worked on: `[claims.domains.NAME]` says what takes a domain's claims apart, `[claims.policy]` how they are judged.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Claims {
+    pub domains: DomainSettings,
+    pub policy: Policy,
 }
 
 impl Config {
@@ -68,6 +82,8 @@ impl Config {
             "TENURE_LIFECYCLES" => &self.lifecycles,
             "TENURE_STORE" => &self.store,
             "TENURE_TOKEN_FILE" => &self.token_file,
+            "TENURE_WITHOUT" => &self.without,
+            "TENURE_CLAIM_RETRIES" => &self.claim_retries,
             _ => &None,
         };
         value.clone()
@@ -84,6 +100,8 @@ mod tests {
             ("db = \"sqlite:a.db\"\n\nlisen = \"x\"\n", 3, "lisen"),
             ("store = 3\n", 1, "invalid type"),
             ("# one\ndb = \n", 2, ""),
+            ("[claims.domains.a]\ndecomposer = \"magic\"\n", 1, "magic"),
+            ("[claims.policy]\nsupported_from = 0.2\n", 1, "refuted_to"),
         ] {
             match Config::parse("tenure.toml", text) {
                 Err(Error::Config { line: found, what, .. }) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
+use tenure_systems::claims;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -31,6 +32,8 @@ pub struct App {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
+    /// How claims are worked on.
+    pub(crate) claims: claims::Settings,
 }
 
 impl App {
@@ -39,7 +42,18 @@ impl App {
         let tokens = Arc::new(Tokens::new(&tenure));
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
-        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None })
+        let (requests, claims) = (Arc::default(), claims::Settings::shipped());
+        Ok(App { tenure, signer, tokens, open, room, streams, requests, access: None, claims })
+    }
+
+    /// The same service, with other decomposers.
+    pub fn with_claims(self, claims: claims::Settings) -> App {
+        App { claims, ..self }
+    }
+
+    /// How claims are worked on here: also for whoever works on them in this process.
+    pub fn claims(&self) -> &claims::Settings {
+        &self.claims
     }
 
     /// The same service, writing a line for every request.

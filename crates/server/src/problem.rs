@@ -9,6 +9,7 @@ use tenure::core::code::{self, Code};
 use tenure::core::word::NotAWord;
 use tenure::databases;
 use tenure::databases::outside;
+use tenure_systems::claims;
 
 /// A failure that may be over soon is worth asking again after so many seconds.
 const RETRY_AFTER: u64 = 1;
@@ -168,6 +169,15 @@ impl From<tenure::Error> for Problem {
             tenure::Error::StillOpen(_) | tenure::Error::StillRunning(_) => {
                 Problem::new(Code::ValidateTimeoutOrLock, words)
             }
+        }
+    }
+}
+
+impl From<claims::Error> for Problem {
+    fn from(error: claims::Error) -> Problem {
+        match error {
+            claims::Error::Engine(error) => error.into(),
+            claims::Error::No(problem) => problem.into(),
         }
     }
 }

@@ -77,6 +77,8 @@ pub struct PartClerk {
     #[arg(long)]
     pub name: String,
     #[arg(long)]
+    pub kind: String,
+    #[arg(long)]
     pub lease_ms: u64,
     /// How long a letter takes.
     #[arg(long)]

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::at::Kept;
+use crate::config::Claims;
 
 /// Serve a database over HTTP, and run everything that has to happen by itself
 ///
@@ -23,6 +24,15 @@ pub struct Serve {
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
+    /// A system whose workers do not run here; others may run them on the same database
+    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims"]))]
+    pub without: Vec<String>,
+    /// How often a claim whose decomposition failed is tried again, each time after twice as long; 0 is never
+    #[arg(long, value_name = "NUMBER", env = "TENURE_CLAIM_RETRIES", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=20))]
+    pub claim_retries: u8,
+    /// What tenure.toml says of claims.
+    #[arg(skip)]
+    pub claims: Claims,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,

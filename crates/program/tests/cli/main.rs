@@ -4,6 +4,7 @@
 
 mod bench;
 mod chaos;
+mod claims;
 mod doctor;
 mod explain;
 mod items;

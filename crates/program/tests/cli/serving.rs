@@ -22,8 +22,12 @@ impl Server {
     }
 
     pub fn start_at(db: &str, address: &str) -> Server {
+        Server::start_with(db, address, &[])
+    }
+
+    pub fn start_with(db: &str, address: &str, more: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.args(["serve", "--db", db, "--listen", address]);
+        command.args(["serve", "--db", db, "--listen", address]).args(more);
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe"));
         let mut greeting = String::new();
@@ -119,6 +123,8 @@ fn the_demonstration_shows_what_it_says() {
         "LEASE_LOST:",
         "writes nothing",
         "expire",
+        "every TruthBit is there, once",
+        "the verdict: supported",
         "sound",
         "tenure serve",
     ] {

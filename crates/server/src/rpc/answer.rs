@@ -169,6 +169,7 @@ impl<'de> DeserializeSeed<'de> for Single<'_> {
             SingularKind::Scalar(ScalarType::Bool) => bool::deserialize(deserializer).map(Value::Bool),
             SingularKind::Scalar(ScalarType::Int32) => i32::deserialize(deserializer).map(Value::I32),
             SingularKind::Scalar(ScalarType::Uint32) => u32::deserialize(deserializer).map(Value::U32),
+            SingularKind::Scalar(ScalarType::Double) => f64::deserialize(deserializer).map(Value::F64),
             SingularKind::Scalar(ScalarType::Uint64) => u64::deserialize(deserializer).map(Value::U64),
             SingularKind::Message(index) => {
                 Message { pool: self.pool, index }.deserialize(deserializer).map(Value::Message)

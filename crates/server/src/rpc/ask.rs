@@ -99,6 +99,7 @@ fn pair(field: &FieldDescriptor, value: &Value) -> Option<String> {
         Value::String(text) => escaped(text),
         Value::U32(number) => number.to_string(),
         Value::U64(number) => number.to_string(),
+        Value::Bool(is_so) => is_so.to_string(),
         // No list has others; a test looks.
         _ => return None,
     };
@@ -163,6 +164,7 @@ impl Serialize for Written<'_> {
             Value::I64(value) => serializer.serialize_i64(*value),
             Value::U32(value) => serializer.serialize_u32(*value),
             Value::U64(value) => serializer.serialize_u64(*value),
+            Value::F64(value) => serializer.serialize_f64(*value),
             Value::String(text) if self.field.name().ends_with(JSON) => {
                 // Not a byte of it is changed, and it is one value: nothing can be slipped in behind it.
                 let raw: &RawValue = serde_json::from_str(text)
@@ -174,7 +176,7 @@ impl Serialize for Written<'_> {
             Value::List(values) => {
                 serializer.collect_seq(values.iter().map(|value| Written { field: self.field, value }))
             }
-            Value::F32(_) | Value::F64(_) | Value::Bytes(_) | Value::EnumNumber(_) | Value::Map(_) => {
+            Value::F32(_) | Value::Bytes(_) | Value::EnumNumber(_) | Value::Map(_) => {
                 Err(S::Error::custom(format!("{}: no request has such a field", self.field.name())))
             }
         }

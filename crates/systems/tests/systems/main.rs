@@ -1,4 +1,15 @@
 //! The systems as programs use them, on every database.
 
+mod child;
+mod claims;
+mod decompose;
 mod kit;
+mod llm;
+mod policy;
 mod posting;
+
+#[path = "../../../databases/tests/crash/program.rs"]
+#[allow(dead_code, reason = "the databases' tests need all of it")]
+mod program;
+#[path = "../../../databases/tests/crash/voice.rs"]
+mod voice;
