@@ -52,7 +52,11 @@ pub struct WorkerBuilder {
     concurrency: usize,
     lease: Option<Duration>,
     grace: Duration,
+    unanswered: Unanswered,
 }
+
+/// Told why the database did not answer a worker that looked for work.
+pub(crate) type Unanswered = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl std::fmt::Debug for WorkerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,8 +66,9 @@ impl std::fmt::Debug for WorkerBuilder {
 
 impl WorkerBuilder {
     pub(crate) fn new(tenure: Tenure, name: String) -> WorkerBuilder {
-        let handlers = Vec::new();
-        WorkerBuilder { tenure, name, handlers, concurrency: CONCURRENCY, lease: None, grace: GRACE }
+        let (handlers, unanswered) = (Vec::new(), Arc::new(|_: &str| {}));
+        let (concurrency, grace) = (CONCURRENCY, GRACE);
+        WorkerBuilder { tenure, name, handlers, concurrency, lease: None, grace, unanswered }
     }
 
     /// What is done with items of a kind. Kinds that are named first are looked at first, in turns.
@@ -90,6 +95,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Called when the database does not answer this worker's look for work, with the reason: a lock that somebody else holds, a
+    /// lost connection. It looks again by itself.
+    pub fn when_unanswered(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> WorkerBuilder {
+        self.unanswered = Arc::new(tell);
+        self
+    }
+
     /// Starts it. Handlers run on the runtime of whoever calls this; without one, on the engine's threads.
     pub fn start(self) -> Result<Worker, Error> {
         let inner = self.tenure.inner.clone();
@@ -113,6 +125,7 @@ impl WorkerBuilder {
             concurrency: self.concurrency,
             lease: self.lease,
             grace: self.grace,
+            unanswered: self.unanswered,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
             parts: self.tenure.parts(),
@@ -141,6 +154,7 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         concurrency: worker.concurrency,
         lease: None,
         grace: GRACE,
+        unanswered: Arc::new(|_| {}),
         stop: CancellationToken::new(),
         outside: worker.outside,
         parts: parts.clone(),

@@ -8,3 +8,8 @@ use tokio::time::error::Elapsed;
 pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) -> Result<T, Elapsed> {
     tokio::time::timeout(limit, what).await
 }
+
+#[expect(clippy::disallowed_methods, reason = "what may be better in a moment is tried again then")]
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}

@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::Unanswered;
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease};
 use super::lines::Said;
@@ -64,6 +65,7 @@ pub(super) struct Runner {
     pub concurrency: usize,
     pub lease: Option<Duration>,
     pub grace: Duration,
+    pub unanswered: Unanswered,
     pub stop: CancellationToken,
     pub outside: Handle,
     pub parts: Parts,
@@ -256,6 +258,7 @@ impl Runner {
     /// The database is away, or says no: in a while it may not.
     async fn failed(&self, why: &str) {
         self.parts.counters.failed_acquire(why);
+        (self.unanswered)(why);
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = pause(AWAY) => {}
