@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::loops::Parts;
 use crate::tenure::Tenure;
-use runner::Runner;
+use runner::{AHEAD_MAX, Runner};
 
 pub use handler::{Handler, Job};
 pub use held::{LEASE_MARGIN, LEASE_RENEWAL};
@@ -52,6 +52,7 @@ pub struct WorkerBuilder {
     concurrency: usize,
     lease: Option<Duration>,
     grace: Duration,
+    ahead_max: usize,
     unanswered: Unanswered,
 }
 
@@ -67,8 +68,8 @@ impl std::fmt::Debug for WorkerBuilder {
 impl WorkerBuilder {
     pub(crate) fn new(tenure: Tenure, name: String) -> WorkerBuilder {
         let (handlers, unanswered) = (Vec::new(), Arc::new(|_: &str| {}));
-        let (concurrency, grace) = (CONCURRENCY, GRACE);
-        WorkerBuilder { tenure, name, handlers, concurrency, lease: None, grace, unanswered }
+        let (concurrency, grace, ahead_max) = (CONCURRENCY, GRACE, AHEAD_MAX);
+        WorkerBuilder { tenure, name, handlers, concurrency, lease: None, grace, ahead_max, unanswered }
     }
 
     /// What is done with items of a kind. Kinds that are named first are looked at first, in turns.
@@ -80,6 +81,13 @@ impl WorkerBuilder {
     /// How many handlers run at the same time.
     pub fn concurrency(mut self, handlers: usize) -> WorkerBuilder {
         self.concurrency = handlers.max(1);
+        self
+    }
+
+    /// Leases nothing before there is a place for its handler: what waits stays in the queue, in its order, and its window has not begun.
+    /// Otherwise a fast worker fetches some of it ahead.
+    pub fn without_ahead(mut self) -> WorkerBuilder {
+        self.ahead_max = 0;
         self
     }
 
@@ -125,6 +133,7 @@ impl WorkerBuilder {
             concurrency: self.concurrency,
             lease: self.lease,
             grace: self.grace,
+            ahead_max: self.ahead_max,
             unanswered: self.unanswered,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
@@ -154,6 +163,7 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         concurrency: worker.concurrency,
         lease: None,
         grace: GRACE,
+        ahead_max: AHEAD_MAX,
         unanswered: Arc::new(|_| {}),
         stop: CancellationToken::new(),
         outside: worker.outside,

@@ -369,5 +369,5 @@ fn sniff(_head: &[u8], _name: &str) -> &'static str {
 }
 
 fn safe_name(name: &str) -> String {
-    name.to_string()
+    if name.is_empty() { "document".to_string() } else { name.to_string() }
 }

@@ -270,6 +270,7 @@ impl Service {
             .acting(store)?
             .worker("runs")
             .concurrency(self.settings.concurrency)
+            .without_ahead()
             .grace(self.settings.grace)
             .when_unanswered(move |why| retried(&library, &tell, why))
             .handle(RUN, move |job: Job| steps.clone().run(job));
