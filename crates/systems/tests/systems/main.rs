@@ -1,4 +1,6 @@
 //! The systems as programs use them, on every database.
 
+mod documents;
+mod extract;
 mod kit;
 mod posting;
