@@ -14,16 +14,24 @@
 //! | [`documents`] | the operations: upload, status, reprocess, runs, artifacts, content |
 //! | [`history`] | a run and its steps, read off what is kept; pure |
 //! | [`pipeline`], [`step`] | the steps in their order |
+//! | [`builtin`], [`command`], [`remote`] | the steps that ship, and steps of one's own |
+//! | [`sniff`] | what a document is, by its bytes |
 //! | `worker` | one run: its steps, their attempts, its window |
 //! | [`service`] | the workers of this process, and what a dead one has left |
 
 mod alive;
+pub mod builtin;
+pub mod command;
 pub mod documents;
+pub mod extract;
 pub mod files;
 pub mod history;
+pub mod interpret;
 pub mod library;
 pub mod pipeline;
+pub mod remote;
 pub mod service;
+pub mod sniff;
 pub mod step;
 mod worker;
 

@@ -30,6 +30,7 @@ use serde::Serialize;
 use super::files::{Arrived, Incoming, NotRead, NotStored};
 use super::history::{ARTIFACT, DocumentFacts, Happened, Run, RunFacts, Status, happened};
 use super::library::Library;
+use super::sniff::{safe_name, sniff};
 use super::worker::Made;
 use super::{DOCUMENT, RUN};
 
@@ -362,12 +363,4 @@ fn artifact(record: &Record) -> Option<Artifact> {
     let value = made.value.and_then(|value| serde_json::from_str(value.get()).ok());
     let (name, created_at) = (record.name.to_string(), record.at);
     Some(Artifact { name, size: made.size, sha256: made.sha256, value, created_at })
-}
-
-fn sniff(_head: &[u8], _name: &str) -> &'static str {
-    "text/plain"
-}
-
-fn safe_name(name: &str) -> String {
-    if name.is_empty() { "document".to_string() } else { name.to_string() }
 }
