@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
+use tenure_systems::runs::Library;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -31,6 +32,8 @@ pub struct App {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
+    /// None: it keeps no files, and so has no documents.
+    pub(crate) library: Option<Library>,
 }
 
 impl App {
@@ -39,12 +42,18 @@ impl App {
         let tokens = Arc::new(Tokens::new(&tenure));
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
-        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None })
+        let (requests, access, library) = (Arc::default(), None, None);
+        Ok(App { tenure, signer, tokens, open, room, streams, requests, access, library })
     }
 
     /// The same service, writing a line for every request.
     pub fn logging(self, access: Access) -> App {
         App { access: Some(access), ..self }
+    }
+
+    /// The same service, with documents whose files are there.
+    pub fn keeping(self, library: Library) -> App {
+        App { library: Some(library), ..self }
     }
 
     /// Whether somebody without a token is let in now.

@@ -302,22 +302,21 @@ impl Documents {
         Ok(artifacts)
     }
 
-    /// What a step has made, as JSON.
-    pub async fn artifact(&self, run: ItemId, name: &str) -> Result<Vec<u8>, NotDone> {
+    /// What a step has made, with its value.
+    pub async fn artifact(&self, run: ItemId, name: &str) -> Result<Artifact, NotDone> {
         let whole = self.whole_run(run).await?;
         let no_such = || NotDone::NoSuch("artifact", name.to_string());
         let is_it = |record: &&Record| &*record.label == ARTIFACT && &*record.name == name;
         let record = whole.records.iter().find(is_it).ok_or_else(no_such)?;
-        let body = record.body.as_ref().ok_or(NotDone::Erased(run))?;
-        let made: Made = serde_json::from_slice(body.bytes()).map_err(|_| no_such())?;
-        match made.value {
-            Some(value) => Ok(value.get().as_bytes().to_vec()),
-            None => {
-                let step = name.parse().map_err(|_| no_such())?;
-                let (store, files) = (self.tenure.store(), &self.library.files);
-                Ok(files.artifact(store, run, &step, &made.sha256, made.size).await?)
-            }
+        let artifact = artifact(record).ok_or(NotDone::Erased(run))?;
+        if artifact.value.is_some() {
+            return Ok(artifact);
         }
+        let step = name.parse().map_err(|_| no_such())?;
+        let (store, files) = (self.tenure.store(), &self.library.files);
+        let bytes = files.artifact(store, run, &step, &artifact.sha256, artifact.size).await?;
+        let value = serde_json::from_slice(&bytes).map_err(|why| NotRead::Damaged(why.to_string()))?;
+        Ok(Artifact { value: Some(value), ..artifact })
     }
 
     /// What was uploaded: what is known of it, and its file.
