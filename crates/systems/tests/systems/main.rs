@@ -2,5 +2,8 @@
 
 mod documents;
 mod extract;
+mod interpret;
 mod kit;
 mod posting;
+mod sniff;
+mod steps;
