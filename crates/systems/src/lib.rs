@@ -11,4 +11,5 @@
 pub mod claims;
 pub mod post;
 pub mod runs;
+pub mod text;
 mod time;

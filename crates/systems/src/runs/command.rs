@@ -111,8 +111,10 @@ impl Group {
     }
 
     fn kill(&self) {
-        // One that has ended by itself is as dead.
-        self.0.iter().for_each(|group| drop(kill_process_group(*group, Signal::KILL)));
+        if let Some(group) = self.0 {
+            // One that has ended by itself is as dead.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 mod documents;
 mod extract;
+mod interpret;
 mod kit;
 mod posting;
 mod runs;
+mod sniff;
+mod steps;

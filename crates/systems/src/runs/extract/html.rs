@@ -130,6 +130,12 @@ impl<'a> Page<'a> {
                 self.cell()?;
             }
             "td" | "th" | "tr" => self.text.push(' '),
+            // What is named and its name are one line.
+            "dd" => match self.text.trim_end() {
+                "" => {}
+                named if named.ends_with(':') => self.text.push(' '),
+                _ => self.text.push_str(": "),
+            },
             block if BLOCKS.contains(&block) => self.flush()?,
             _ => {}
         }
@@ -179,6 +185,7 @@ impl<'a> Page<'a> {
                 self.flush()?;
                 self.in_cell = false;
             }
+            "dt" => {}
             block if BLOCKS.contains(&block) => self.flush()?,
             _ => {}
         }

@@ -51,10 +51,13 @@ pub(super) fn read(bytes: &[u8], form: &mut Form) -> Result<(), StepFailed> {
 fn note(document: &Document, form: &mut Form) {
     let info = document.trailer.get_deref(b"Info", document).and_then(Object::as_dict);
     let Ok(info) = info else { return };
-    for (key, name) in [("Title", "title"), ("Author", "author"), ("Subject", "subject"), ("CreationDate", "created")] {
-        if let Some(value) = text_of(info, key, document) {
-            form.note(name, &value);
-        }
+    for (key, name) in [("Title", "title"), ("Author", "author"), ("Subject", "subject")] {
+        form.note(name, &text_of(info, key, document).unwrap_or_default());
+    }
+    // `D:20240312093000Z`: its day is enough.
+    let created = text_of(info, "CreationDate", document).unwrap_or_default();
+    if let Some(day) = created.strip_prefix("D:").and_then(|day| day.get(..8)).filter(|day| day.parse::<u32>().is_ok()) {
+        form.note("created", &format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]));
     }
 }
 

@@ -95,7 +95,7 @@ def report():
 
 
 def printed():
-    page = """<!doctype html><title>Quarterly results</title><h1>Quarterly results</h1>
+    page = """<!doctype html><style>td, th { padding: 4px 12px; text-align: left }</style><title>Quarterly results</title><h1>Quarterly results</h1>
     <p>Revenue rose <b>12%</b> to $3.2 million in Q2 2023, an efficient “first” quarter for the office.</p><h2>Regions</h2>
     <table><tr><th>Region<th>Revenue<tr><td>Europe<td>$1.9 million<tr><td>Asia<td>$1.3 million</table>
     <ul><li>Margins improved<li>Costs were flat</ul><p>Привет, мир"""

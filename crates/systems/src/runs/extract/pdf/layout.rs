@@ -12,18 +12,20 @@ use crate::runs::step::StepFailed;
 const LARGER: f32 = 1.12;
 /// A heading is shorter than this.
 const HEADING_CHARS_MAX: usize = 200;
-/// As a share of the size: lines further apart are two paragraphs.
-const APART: f32 = 1.75;
-/// As a share of the page's lines: what ends sooner was ended on purpose, not because the line was full.
+/// As a share of the distance that most lines have: lines further apart are two paragraphs.
+const APART: f32 = 1.3;
+/// As a share of the size: no line follows another at a larger distance, nor is any other distance the usual one.
+const FAR: f32 = 2.2;
+/// As a share of the longest line: what ends sooner was ended on purpose, not because the line was full.
 const FULL: f32 = 0.8;
 
 /// Every page's lines, in order.
 pub(super) fn blocks(pages: &[(u32, Vec<Line>)], form: &mut Form) -> Result<(), StepFailed> {
-    let sizes = Sizes::of(pages.iter().flat_map(|(_, lines)| lines));
+    let sizes = Sizes::of(pages);
+    let full = pages.iter().flat_map(|(_, lines)| lines).map(Line::end).fold(0.0, f32::max) * FULL;
     for (number, lines) in pages {
         form.turn_to(*number);
         let mut rest = &lines[..];
-        let full = lines.iter().map(Line::end).fold(0.0, f32::max) * FULL;
         while let Some(first) = rest.first() {
             let count = match (table(rest), sizes.heading(rest)) {
                 (count @ 2.., _) => {
@@ -48,6 +50,8 @@ struct Sizes {
     usual: u32,
     /// Larger ones, the largest first: the levels of headings.
     larger: Vec<u32>,
+    /// From one line to the next, as most have it; as a share of their size.
+    distance: f32,
 }
 
 fn tenths(size: f32) -> u32 {
@@ -56,15 +60,22 @@ fn tenths(size: f32) -> u32 {
 }
 
 impl Sizes {
-    fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Sizes {
-        let mut characters: BTreeMap<u32, usize> = BTreeMap::new();
-        for line in lines {
+    fn of(pages: &[(u32, Vec<Line>)]) -> Sizes {
+        let (mut characters, mut distances) = (BTreeMap::new(), BTreeMap::new());
+        for line in pages.iter().flat_map(|(_, lines)| lines) {
             let count: usize = line.cells.iter().map(|cell| cell.text.len()).sum();
             *characters.entry(tenths(line.size)).or_default() += count;
         }
-        let usual = characters.iter().max_by_key(|(_, count)| **count).map_or(0, |(size, _)| *size);
+        for pair in pages.iter().flat_map(|(_, lines)| lines.windows(2)) {
+            let distance = (pair[0].y - pair[1].y) / pair[0].size;
+            if distance > 0.0 && distance <= FAR && tenths(pair[0].size) == tenths(pair[1].size) {
+                *distances.entry(tenths(distance)).or_default() += 1;
+            }
+        }
+        let usual = most(&characters).unwrap_or(0);
+        let distance = most(&distances).map_or(FAR, |tenths| tenths as f32 / 10.0);
         let larger = characters.into_keys().rev().take_while(|size| *size as f32 > usual as f32 * LARGER);
-        Sizes { usual, larger: larger.collect() }
+        Sizes { usual, larger: larger.collect(), distance }
     }
 
     /// The level of the heading that a line is.
@@ -79,15 +90,20 @@ impl Sizes {
             let rank = self.larger.partition_point(|larger| *larger >= size);
             return Some(u8::try_from(rank).unwrap_or(6).min(6));
         }
-        let alone = lines.get(1).is_none_or(|next| !next.bold || !continues(line, next));
+        let alone = lines.get(1).is_none_or(|next| !next.bold || !self.continues(line, next));
         let bold = line.bold && size >= self.usual && alone && line.cells.len() == 1 && !text.ends_with(['.', ':', ',']);
         bold.then(|| u8::try_from(self.larger.len() + 1).unwrap_or(6).min(6))
     }
+
+    fn continues(&self, line: &Line, next: &Line) -> bool {
+        let down = (line.y - next.y) / line.size.max(next.size);
+        down > 0.0 && down <= self.distance * APART && tenths(line.size).abs_diff(tenths(next.size)) <= 5
+    }
 }
 
-fn continues(line: &Line, next: &Line) -> bool {
-    let down = line.y - next.y;
-    down > 0.0 && down <= APART * line.size.max(next.size) && tenths(line.size).abs_diff(tenths(next.size)) <= 5
+/// What is counted most often; of several the smallest.
+fn most(counted: &BTreeMap<u32, usize>) -> Option<u32> {
+    counted.iter().rev().max_by_key(|(_, count)| **count).map(|(what, _)| *what)
 }
 
 /// How many lines from here on are rows of one table: two columns or more, one row under the other.
@@ -146,7 +162,7 @@ fn paragraph(lines: &[Line], sizes: &Sizes, full: f32, form: &mut Form) -> Resul
     while let (before, Some(line)) = (&lines[count - 1], lines.get(count)) {
         let next = line.text();
         let other = bullet(&next).is_some() || table(&lines[count..]) >= 2 || sizes.heading(&lines[count..]).is_some();
-        if other || !continues(before, line) {
+        if other || !sizes.continues(before, line) {
             break;
         }
         join(&mut text, &next, before.end() >= full);

@@ -31,7 +31,7 @@ const SAVED_MAX: usize = 256;
 const COLUMNS_MAX: usize = 64;
 /// As a share of the size: the smallest gap that is a space, and the smallest that is no space any more but a column.
 const SPACE: f32 = 0.15;
-const COLUMN: f32 = 1.2;
+const COLUMN: f32 = 0.85;
 /// As a share of the size: what is lower or higher than this is another line. An index or a power is not.
 const SAME_LINE: f32 = 0.45;
 
