@@ -3,6 +3,7 @@
 mod at;
 mod bench;
 mod chaos;
+mod doc;
 mod item;
 mod keep;
 mod lifecycle;
@@ -35,6 +36,7 @@ use crate::output::Output;
 pub use at::{At, Db, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
+pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,
@@ -88,6 +90,9 @@ pub enum Command {
     /// Submit, show, list, cancel, retry and wait for jobs
     #[command(subcommand, arg_required_else_help = true)]
     Job(Job),
+    /// Add documents, and look at their runs: every pass over a document, step by step
+    #[command(subcommand, arg_required_else_help = true)]
+    Doc(Doc),
     /// Create, show, list, move, cancel and erase items of any kind
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
@@ -181,7 +186,13 @@ pub fn read() -> Result<Command, ExitCode> {
     let cli = parse(Cli::command())?;
     match Config::read(cli.config.as_deref()) {
         Ok(None) => Ok(cli.command),
-        Ok(Some(config)) => parse(config.beneath(Cli::command())).map(|cli| cli.command),
+        Ok(Some(config)) => {
+            let mut command = parse(config.beneath(Cli::command()))?.command;
+            if let Command::Serve(serve) = &mut command {
+                serve.steps = config.steps();
+            }
+            Ok(command)
+        }
         Err(error) => {
             Output::standard().complain(&error);
             Err(ExitCode::from(USAGE))

@@ -8,6 +8,7 @@ use std::io;
 
 use clap::Command;
 use serde::Deserialize;
+use tenure_systems::runs::builtin::StepSettings;
 
 use crate::outcome::Error;
 
@@ -23,6 +24,18 @@ pub struct Config {
     lifecycles: Option<String>,
     store: Option<String>,
     token_file: Option<String>,
+    files: Option<String>,
+    #[serde(default)]
+    runs: Runs,
+}
+
+/// `[runs]`: what is done with documents.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Runs {
+    /// `[[runs.steps]]`, in their order. None: the steps that ship.
+    #[serde(default)]
+    steps: Vec<StepSettings>,
 }
 
 impl Config {
@@ -44,6 +57,11 @@ impl Config {
             let what = error.message().lines().collect::<Vec<_>>().join(" ");
             Error::Config { file: file.to_string(), line, what }
         })
+    }
+
+    /// What no argument can say.
+    pub fn steps(self) -> Vec<StepSettings> {
+        self.runs.steps
     }
 
     /// The command line with these defaults.
@@ -68,6 +86,7 @@ impl Config {
             "TENURE_LIFECYCLES" => &self.lifecycles,
             "TENURE_STORE" => &self.store,
             "TENURE_TOKEN_FILE" => &self.token_file,
+            "TENURE_FILES" => &self.files,
             _ => &None,
         };
         value.clone()
@@ -84,6 +103,7 @@ mod tests {
             ("db = \"sqlite:a.db\"\n\nlisen = \"x\"\n", 3, "lisen"),
             ("store = 3\n", 1, "invalid type"),
             ("# one\ndb = \n", 2, ""),
+            ("[[runs.steps]]\nname = \"a\"\ncomand = [\"cat\"]\n", 3, "comand"),
         ] {
             match Config::parse("tenure.toml", text) {
                 Err(Error::Config { line: found, what, .. }) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tenure_systems::runs::builtin::StepSettings;
 
 use super::at::Kept;
 
@@ -20,6 +21,15 @@ pub struct Serve {
     /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
     #[arg(long, value_name = "DIR", env = "TENURE_LIFECYCLES")]
     pub lifecycles: Vec<String>,
+    /// Where the files of documents are; beside a SQLite database unless this says otherwise. Servers of one database share it
+    #[arg(long, value_name = "DIR", env = "TENURE_FILES")]
+    pub files: Option<String>,
+    /// Systems that this process does not work for: `runs`
+    #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(["runs"]))]
+    pub without: Vec<String>,
+    /// The steps of runs, from tenure.toml
+    #[arg(skip)]
+    pub steps: Vec<StepSettings>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,

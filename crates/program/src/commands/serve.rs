@@ -1,8 +1,9 @@
 //! `tenure serve`: the service on a socket, with the engine's loops inside.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tenure::Tenure;
 use tenure_core::lifecycle::parse::parse;
@@ -11,6 +12,9 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
+use tenure_systems::runs::builtin::{BUILTIN, builtin};
+use tenure_systems::runs::files::Files;
+use tenure_systems::runs::{self, Library, Pipeline, Settings};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -46,7 +50,8 @@ async fn run_on(
     let stop = stop()?;
     let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
-    let mut app = App::new(tenure.clone(), open).await?;
+    let library = Library::new(Files::of(&place, arguments.files.as_deref().map(Path::new))?);
+    let mut app = App::new(tenure.clone(), open).await?.keeping(library.clone());
     if let Some(form) = &arguments.log {
         let form = if form == "json" { Form::Json } else { Form::Human };
         app = app.logging(AccessLog::new(form, io::stderr()));
@@ -54,12 +59,44 @@ async fn run_on(
     if open == Open::Never && !app.has_tokens().await? {
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }
+    let runs = match arguments.without.iter().any(|system| system == "runs") {
+        true => None,
+        false => Some(work_on_runs(&tenure, library, &place, arguments).await?),
+    };
     let note = Advertised::at(file, address)?;
     greet(arguments, &place, address, &app, output).await?;
     serve(listener, router(app), stop, arguments.grace).await?;
     drop(note);
+    if let Some(runs) = runs {
+        runs.drain().await;
+    }
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)
+}
+
+/// The steps that are configured, or those that ship.
+fn pipeline(arguments: &Serve) -> Result<Pipeline, Error> {
+    let wrong = |why: String| Error::Steps(why);
+    let steps: Result<Vec<_>, String> = match arguments.steps.is_empty() {
+        true => Ok(BUILTIN.iter().filter_map(|name| builtin(name)).collect()),
+        false => arguments.steps.iter().map(|settings| settings.step()).collect(),
+    };
+    Pipeline::new(steps.map_err(wrong)?).map_err(|why| wrong(why.to_string()))
+}
+
+async fn work_on_runs(
+    tenure: &Tenure,
+    library: Library,
+    place: &Url,
+    arguments: &Serve,
+) -> Result<runs::Running, Error> {
+    let tell = Arc::new(|line: &str| {
+        // Nobody is left to tell when this can not be written.
+        let _ = writeln!(io::stderr(), "{line}");
+    });
+    let settings = Settings { grace: arguments.grace, tell, ..Settings::of(place) };
+    let started = runs::start(tenure.clone(), library, pipeline(arguments)?, settings).await;
+    started.map_err(|why| Error::Part(why.to_string()))
 }
 
 /// The shipped lifecycles, and those of the folders given.

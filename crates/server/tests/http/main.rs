@@ -6,6 +6,7 @@ mod schema;
 
 mod access;
 mod bulk;
+mod documents;
 mod hostile;
 mod items;
 mod jobs;

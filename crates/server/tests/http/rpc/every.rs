@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -53,6 +55,22 @@ async fn webhook(desk: &Desk<'_>, name: &str) -> Value {
     let url = "https://example.org/in";
     made(desk, "/v1/webhooks", json!({ "name": name, "url": url, "secrets": ["env:HOOK"] })).await;
     json!({ "name": name })
+}
+
+async fn document(desk: &Desk<'_>) -> Value {
+    made(desk, "/v1/documents?name=a.txt", json!({ "a": 1 })).await
+}
+
+/// A run that somebody has taken through its only step.
+async fn processed(desk: &Desk<'_>) -> Value {
+    let run = document(desk).await["run_id"].clone();
+    let body = json!({ "items": [run], "worker": "w1", "start": true });
+    let lease = made(desk, "/v1/leases", body).await["leases"][0].clone();
+    let artifact = json!({ "size": 3, "sha256": "ab", "value": 1.5 });
+    let commit = json!({ "lease_token": lease["lease_token"],
+        "records": [{ "label": "artifact", "name": "read", "body": artifact }] });
+    made(desk, &format!("/v1/executions/{}/commit", lease["execution"].as_str().unwrap()), commit).await;
+    run
 }
 
 /// A message that the method says yes to.
@@ -126,6 +144,17 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
             made(desk, &format!("/v1/jobs/{}/cancel", id.as_str().unwrap()), json!({ "reason": "r" })).await;
             json!({ "id": id })
         }
+        "DocumentService/UploadDocument" => {
+            json!({ "content": "b25lIHR3bw==", "name": "a.txt", "idempotency_key": "same" })
+        }
+        "DocumentService/ListDocuments" => json!({ "order": "newest", "limit": 2 }),
+        "DocumentService/GetDocument" | "DocumentService/GetContent"
+        | "DocumentService/Reprocess" | "DocumentService/ListRuns" => {
+            json!({ "id": document(desk).await["document_id"] })
+        }
+        "DocumentService/GetRun" => json!({ "id": document(desk).await["run_id"] }),
+        "DocumentService/ListArtifacts" => json!({ "id": processed(desk).await }),
+        "DocumentService/GetArtifact" => json!({ "id": processed(desk).await, "name": "read" }),
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })
@@ -230,6 +259,9 @@ fn every_method_says_yes_as_rest_does_in_every_way() {
                 match by_rest(&desk, &name, &message).await {
                     Some(text) if output.get_field_by_name("text").is_some() => {
                         assert_eq!(answer["text"], text, "{name}");
+                    }
+                    Some(text) if output.get_field_by_name("content").is_some() => {
+                        assert_eq!(answer["content"], STANDARD.encode(text), "{name}");
                     }
                     Some(text) if output.get_field_by_name("document_json").is_some() => {
                         assert_eq!(timeless(answer["document_json"].as_str().unwrap()), timeless(&text));
