@@ -4,6 +4,7 @@ mod at;
 mod bench;
 mod chaos;
 mod claim;
+mod doc;
 mod item;
 mod keep;
 mod lifecycle;
@@ -37,6 +38,7 @@ pub use at::{At, Db, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
+pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,
@@ -93,6 +95,9 @@ pub enum Command {
     /// Create, show, list, enqueue, validate claims, and show their verdicts
     #[command(subcommand, arg_required_else_help = true)]
     Claim(Claim),
+    /// Add documents, and look at their runs: every pass over a document, step by step
+    #[command(subcommand, arg_required_else_help = true)]
+    Doc(Doc),
     /// Create, show, list, move, cancel and erase items of any kind
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
@@ -190,7 +195,7 @@ pub fn read() -> Result<Command, ExitCode> {
             let mut command = parse(config.beneath(Cli::command()))?.command;
             // What has parts of its own is no argument.
             if let Command::Serve(serve) = &mut command {
-                serve.claims = config.claims;
+                (serve.claims, serve.steps) = (config.claims, config.runs.steps);
             }
             Ok(command)
         }

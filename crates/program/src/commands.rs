@@ -7,6 +7,7 @@ mod check;
 mod claim;
 mod completions;
 mod demo;
+mod doc;
 mod doctor;
 mod explain;
 mod export;
@@ -39,6 +40,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),
+        Command::Doc(command) => doc::run(command, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),

@@ -10,6 +10,7 @@ use clap::Command;
 use serde::Deserialize;
 use tenure_systems::claims::decompose::domains::DomainSettings;
 use tenure_systems::claims::policy::Policy;
+use tenure_systems::runs::builtin::StepSettings;
 
 use crate::outcome::Error;
 
@@ -27,8 +28,11 @@ pub struct Config {
     token_file: Option<String>,
     without: Option<String>,
     claim_retries: Option<String>,
+    files: Option<String>,
     #[serde(default)]
     pub claims: Claims,
+    #[serde(default)]
+    pub runs: Runs,
 }
 
 /// How claims are worked on: `[claims.domains.NAME]` says what takes a domain's claims apart, `[claims.policy]` how they are judged.
@@ -37,6 +41,15 @@ pub struct Config {
 pub struct Claims {
     pub domains: DomainSettings,
     pub policy: Policy,
+}
+
+/// `[runs]`: what is done with documents.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runs {
+    /// `[[runs.steps]]`, in their order. None: the steps that ship.
+    #[serde(default)]
+    pub steps: Vec<StepSettings>,
 }
 
 impl Config {
@@ -84,6 +97,7 @@ impl Config {
             "TENURE_TOKEN_FILE" => &self.token_file,
             "TENURE_WITHOUT" => &self.without,
             "TENURE_CLAIM_RETRIES" => &self.claim_retries,
+            "TENURE_FILES" => &self.files,
             _ => &None,
         };
         value.clone()
@@ -102,6 +116,7 @@ mod tests {
             ("# one\ndb = \n", 2, ""),
             ("[claims.domains.a]\ndecomposer = \"magic\"\n", 1, "magic"),
             ("[claims.policy]\nsupported_from = 0.2\n", 1, "refuted_to"),
+            ("[[runs.steps]]\nname = \"a\"\ncomand = [\"cat\"]\n", 3, "comand"),
         ] {
             match Config::parse("tenure.toml", text) {
                 Err(Error::Config { line: found, what, .. }) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenure::Tenure;
 use tenure_systems::claims;
+use tenure_systems::runs::Library;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -34,6 +35,8 @@ pub struct App {
     pub(crate) access: Option<Access>,
     /// How claims are worked on.
     pub(crate) claims: claims::Settings,
+    /// None: it keeps no files, and so has no documents.
+    pub(crate) library: Option<Library>,
 }
 
 impl App {
@@ -42,8 +45,9 @@ impl App {
         let tokens = Arc::new(Tokens::new(&tenure));
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
-        let (requests, claims) = (Arc::default(), claims::Settings::shipped());
-        Ok(App { tenure, signer, tokens, open, room, streams, requests, access: None, claims })
+        let (requests, access, library) = (Arc::default(), None, None);
+        let claims = claims::Settings::shipped();
+        Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library })
     }
 
     /// The same service, with other decomposers.
@@ -59,6 +63,11 @@ impl App {
     /// The same service, writing a line for every request.
     pub fn logging(self, access: Access) -> App {
         App { access: Some(access), ..self }
+    }
+
+    /// The same service, with documents whose files are there.
+    pub fn keeping(self, library: Library) -> App {
+        App { library: Some(library), ..self }
     }
 
     /// Whether somebody without a token is let in now.

@@ -9,7 +9,7 @@ pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) ->
     tokio::time::timeout(limit, what).await
 }
 
-#[expect(clippy::disallowed_methods, reason = "loops, and who was asked to come back later, wait here")]
+#[expect(clippy::disallowed_methods, reason = "loops, and what may be better in a moment, wait here")]
 pub(crate) async fn pause(span: Duration) {
     tokio::time::sleep(span).await;
 }

@@ -1,9 +1,10 @@
-//! `tenure serve`: the service on a socket, with the engine's loops inside.
+//! `tenure serve`: the service on a socket, with the engine's loops and the workers of the systems inside.
+
+mod systems;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use tenure::Tenure;
 use tenure_core::lifecycle::parse::parse;
@@ -12,8 +13,6 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
-use tenure_systems::claims::decompose::domains::Decomposers;
-use tenure_systems::claims::{Retries, Running, Settings, start};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,6 +21,7 @@ use crate::database::{self, Access};
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, STRONG, styled};
 use crate::source::{Source, expand};
+use systems::Systems;
 
 pub fn run(arguments: &Serve, output: &mut Output) -> Result<Outcome, Error> {
     let place = database::parse(&arguments.db.url, Access::MayCreate)?;
@@ -47,9 +47,10 @@ async fn run_on(
     let address = listener.local_addr()?;
     // Before the database is opened, so that a signal that comes meanwhile is heard afterwards.
     let stop = stop()?;
+    let systems = Systems::of(arguments, &place)?;
     let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
-    let mut app = App::new(tenure.clone(), open).await?.with_claims(settings(arguments)?);
+    let mut app = systems.served_by(App::new(tenure.clone(), open).await?);
     if let Some(form) = &arguments.log {
         let form = if form == "json" { Form::Json } else { Form::Human };
         app = app.logging(AccessLog::new(form, io::stderr()));
@@ -57,32 +58,14 @@ async fn run_on(
     if open == Open::Never && !app.has_tokens().await? {
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }
+    let working = systems.start(arguments, &tenure, &place).await?;
     let note = Advertised::at(file, address)?;
     greet(arguments, &place, address, &app, output).await?;
-    let claims = claims(arguments, &tenure, &app)?;
     serve(listener, router(app), stop, arguments.grace).await?;
-    if let Some(claims) = claims {
-        claims.drain().await;
-    }
+    working.drain().await;
     drop(note);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)
-}
-
-/// How claims are worked on, as the configuration has it.
-fn settings(arguments: &Serve) -> Result<Settings, Error> {
-    let decomposers = Decomposers::from_environment(&arguments.claims.domains).map_err(Error::Part)?;
-    let retries = Retries { max: arguments.claim_retries.into(), ..Retries::default() };
-    let policy = Arc::new(arguments.claims.policy.clone());
-    Ok(Settings { retries, policy, grace: arguments.grace, ..Settings::with(decomposers) })
-}
-
-/// What claims need to move on by themselves, unless it is left to others.
-fn claims(arguments: &Serve, tenure: &Tenure, app: &App) -> Result<Option<Running>, Error> {
-    if arguments.without.iter().any(|system| system == "claims") {
-        return Ok(None);
-    }
-    start(tenure, app.claims().clone()).map(Some).map_err(|why| Error::Part(why.to_string()))
 }
 
 /// The shipped lifecycles, and those of the folders given.

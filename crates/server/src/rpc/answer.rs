@@ -14,7 +14,7 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visito
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::schema::{DOCUMENT, JSON, TEXT};
+use super::schema::{CONTENT, DOCUMENT, JSON, TEXT};
 
 /// Reads JSON as a message.
 pub fn json(
@@ -35,6 +35,14 @@ pub fn text(pool: &Arc<DescriptorPool>, message: MessageIndex, text: String) -> 
         made.set(field, Value::String(text));
     }
     made
+}
+
+/// A message that is bytes. None: this one is not.
+pub fn bytes(pool: &Arc<DescriptorPool>, message: MessageIndex, bytes: &[u8]) -> Option<DynamicMessage> {
+    let field = pool.message(message).field_by_name(CONTENT)?;
+    let mut made = DynamicMessage::new(pool.clone(), message);
+    made.set(field, Value::Bytes(bytes.to_vec()));
+    Some(made)
 }
 
 #[derive(Clone, Copy)]

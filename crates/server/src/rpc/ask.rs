@@ -30,6 +30,7 @@ pub fn request(
     let rest = Rest { message, left_out: &in_path };
     let mut query = vec![];
     query.extend(text(message, STORE).map(|store| format!("{STORE}={}", escaped(store))));
+    let mut kind = "application/json";
     let body = match (&method.verb, method.body) {
         (&Verb::GET, _) => {
             known(message)?;
@@ -38,8 +39,15 @@ pub fn request(
         }
         (_, Some(name)) => {
             known(message)?;
-            let whole = rest.fields().find(|(field, _)| field.name() == name);
-            written(&whole.map(|(field, value)| Written { field, value }))?
+            match rest.fields().find(|(field, _)| field.name() == name) {
+                Some((_, Value::Bytes(bytes))) => {
+                    kind = "application/octet-stream";
+                    let others = rest.fields().filter(|(field, _)| field.name() != name);
+                    query.extend(others.filter_map(|(field, value)| pair(field, value)));
+                    bytes.to_vec()
+                }
+                whole => written(&whole.map(|(field, value)| Written { field, value }))?,
+            }
         }
         (_, None) => written(&rest)?,
     };
@@ -54,7 +62,7 @@ pub fn request(
     for name in OF_THE_BYTES {
         request.headers_mut().remove(name);
     }
-    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(request)
 }
 

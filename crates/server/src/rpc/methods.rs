@@ -13,7 +13,7 @@ pub struct Method {
     pub verb: Verb,
     /// A field of the request in braces goes here; `store` goes behind it.
     pub path: &'static str,
-    /// The field that is the whole body. None: all that is not in the path.
+    /// The field that is the whole body; where that is bytes, the other fields are parameters. None: all that is not in the path.
     pub body: Option<&'static str>,
 }
 
@@ -73,6 +73,20 @@ pub static METHODS: &[Method] = &[
     post("ClaimService/InvalidateValidation", "/v0.1/validations/{validation_id}/invalidate"),
     get("ClaimService/GetVerdict", "/v0.1/claims/{claim_id}/verdict"),
     post("ClaimService/ComputeVerdict", "/v0.1/claims/{claim_id}/compute-verdict"),
+    Method {
+        name: "DocumentService/UploadDocument",
+        verb: Verb::POST,
+        path: "/v1/documents",
+        body: Some("content"),
+    },
+    get("DocumentService/GetDocument", "/v1/documents/{id}"),
+    get("DocumentService/ListDocuments", "/v1/documents"),
+    get("DocumentService/GetContent", "/v1/documents/{id}/content"),
+    post("DocumentService/Reprocess", "/v1/documents/{id}/reprocess"),
+    get("DocumentService/ListRuns", "/v1/documents/{id}/runs"),
+    get("DocumentService/GetRun", "/v1/runs/{id}"),
+    get("DocumentService/ListArtifacts", "/v1/runs/{id}/artifacts"),
+    get("DocumentService/GetArtifact", "/v1/runs/{id}/artifacts/{name}"),
     get("LogService/List", "/v1/log"),
     post("AdminService/CreateToken", "/v1/tokens"),
     get("AdminService/ListTokens", "/v1/tokens"),

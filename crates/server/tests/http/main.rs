@@ -7,6 +7,7 @@ mod schema;
 mod access;
 mod bulk;
 mod claims;
+mod documents;
 mod hostile;
 mod items;
 mod jobs;

@@ -3,10 +3,16 @@
 mod child;
 mod claims;
 mod decompose;
+mod documents;
+mod extract;
+mod interpret;
 mod kit;
 mod llm;
 mod policy;
 mod posting;
+mod runs;
+mod sniff;
+mod steps;
 
 #[path = "../../../databases/tests/crash/program.rs"]
 #[allow(dead_code, reason = "the databases' tests need all of it")]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -95,6 +97,22 @@ async fn validation(desk: &Desk<'_>) -> Value {
 fn with(mut message: Value, name: &str, value: Value) -> Value {
     message[name] = value;
     message
+}
+
+async fn document(desk: &Desk<'_>) -> Value {
+    made(desk, "/v1/documents?name=a.txt", json!({ "a": 1 })).await
+}
+
+/// A run that somebody has taken through its only step.
+async fn processed(desk: &Desk<'_>) -> Value {
+    let run = document(desk).await["run_id"].clone();
+    let body = json!({ "items": [run], "worker": "w1", "start": true });
+    let lease = made(desk, "/v1/leases", body).await["leases"][0].clone();
+    let artifact = json!({ "size": 3, "sha256": "ab", "value": 1.5 });
+    let commit = json!({ "lease_token": lease["lease_token"],
+        "records": [{ "label": "artifact", "name": "read", "body": artifact }] });
+    made(desk, &format!("/v1/executions/{}/commit", lease["execution"].as_str().unwrap()), commit).await;
+    run
 }
 
 /// A message that the method says yes to.
@@ -202,6 +220,19 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
         "ClaimService/GetVerdict" => {
             json!({ "claim_id": decomposed(desk).await.0, "include_history": true, "limit": 2 })
         }
+        "DocumentService/UploadDocument" => {
+            json!({ "content": "b25lIHR3bw==", "name": "a.txt", "idempotency_key": "same" })
+        }
+        "DocumentService/ListDocuments" => json!({ "order": "newest", "limit": 2 }),
+        "DocumentService/GetDocument"
+        | "DocumentService/GetContent"
+        | "DocumentService/Reprocess"
+        | "DocumentService/ListRuns" => {
+            json!({ "id": document(desk).await["document_id"] })
+        }
+        "DocumentService/GetRun" => json!({ "id": document(desk).await["run_id"] }),
+        "DocumentService/ListArtifacts" => json!({ "id": processed(desk).await }),
+        "DocumentService/GetArtifact" => json!({ "id": processed(desk).await, "name": "read" }),
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })
@@ -311,6 +342,9 @@ fn every_method_says_yes_as_rest_does_in_every_way() {
                 match by_rest(&desk, &name, &message).await {
                     Some(text) if is_text(&output) => {
                         assert_eq!(answer["text"], text, "{name}");
+                    }
+                    Some(text) if output.get_field_by_name("content").is_some() => {
+                        assert_eq!(answer["content"], STANDARD.encode(text), "{name}");
                     }
                     Some(text) if output.get_field_by_name("document_json").is_some() => {
                         assert_eq!(timeless(answer["document_json"].as_str().unwrap()), timeless(&text));
