@@ -141,7 +141,7 @@ fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
 /// Letters are glued behind that are no unit (`21st`, `3D`, `5G`), or it is part of a date: `15 March`, `44 BC`.
 fn is_cut(tokens: &Tokens<'_>, end: usize, unit: Unit) -> bool {
     let of_a_date =
-        tokens.is_one_of(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
+        tokens.is_any(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
     unit == Unit::None && (of_a_date || (tokens.is_glued(end) && !tokens.word(end).is_empty()))
 }
 

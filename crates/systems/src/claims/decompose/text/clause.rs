@@ -48,6 +48,9 @@ const SUBJECT_TOKENS_MAX: usize = 12;
 /// verb is still to be found.
 type Before = (Vec<Piece>, Option<usize>);
 
+/// Nobody reads a longer sentence: no further ahead is looked in one, so that time grows with the text and not faster.
+const SENTENCE_TOKENS_MAX: usize = 100;
+
 impl<'a> Reading<'a> {
     pub fn holds_date(&self, tokens: Range<usize>) -> bool {
         within(self.dates, self.tokens.bytes(tokens)).next().is_some()
@@ -163,10 +166,16 @@ impl<'a> Splitter<'a> {
         self.begin = frame_end + usize::from(tokens.mark(frame_end) == Some(','));
     }
 
+    /// How far ahead is looked from here.
+    fn near(&self, from: usize) -> usize {
+        self.end.min(from + SENTENCE_TOKENS_MAX)
+    }
+
     fn comma_after(&self, start: usize) -> Option<usize> {
         let inside_date = |at: &usize| {
             let byte = self.tokens.all[*at].range.start;
-            self.reading.dates.iter().any(|date| date.range.contains(&byte))
+            let date = self.reading.dates.partition_point(|date| date.range.end <= byte);
+            self.reading.dates.get(date).is_some_and(|date| date.range.start <= byte)
         };
         let near = start..self.end.min(start + 2 * SUBJECT_TOKENS_MAX);
         let comma = |at: &usize| self.tokens.mark(*at) == Some(',') && !self.reading.enclosed.holds(*at);
@@ -181,7 +190,7 @@ impl<'a> Splitter<'a> {
                 return Some(at);
             }
             let stops = matches!(tokens.mark(at), Some(',' | ';' | ':' | '–' | '—'))
-                || tokens.is_one_of(at, &["and", "but", "or", "that", "which", "who"])
+                || tokens.is_any(at, &["and", "but", "or", "that", "which", "who"])
                 || self.reading.enclosed.holds(at);
             if stops {
                 return None;
@@ -209,7 +218,7 @@ impl<'a> Splitter<'a> {
         {
             return next;
         }
-        if tokens.is_one_of(at, &["which", "who", "whom", "whose"])
+        if tokens.is_any(at, &["which", "who", "whom", "whose"])
             || (tokens.is(at, "that") && self.current.verb.is_none())
         {
             self.in_relative = self.current.verb.is_none();
@@ -270,7 +279,7 @@ impl<'a> Splitter<'a> {
     /// `, which makes rockets,`: a sentence of its own about what stands before it.
     fn relative(&mut self, comma: usize) -> Option<usize> {
         let tokens = self.tokens;
-        let pronoun = tokens.is_one_of(comma + 1, &["which", "who"]);
+        let pronoun = tokens.is_any(comma + 1, &["which", "who"]);
         let body = comma + 1 + usize::from(pronoun);
         let verb = body + usize::from(is_adverb(tokens, body));
         let reduced =
@@ -317,7 +326,7 @@ impl<'a> Splitter<'a> {
 
     /// The name that ends right before this token.
     fn name_before(&self, end: usize) -> Option<Range<usize>> {
-        let from = self.current.verb? + 1;
+        let from = (self.current.verb? + 1).max(end.saturating_sub(SUBJECT_TOKENS_MAX));
         let start = (from..end)
             .find(|at| name::begins_name(self.tokens, *at) && name::end_of(self.tokens, *at, end) == end)?;
         Some(start..end)
@@ -328,10 +337,10 @@ impl<'a> Splitter<'a> {
         let tokens = self.tokens;
         let verb = self.current.verb?;
         let is_comma = tokens.mark(at) == Some(',');
-        let after_comma = is_comma && tokens.is_one_of(at + 1, &["and", "but", "whereas", "while"]);
+        let after_comma = is_comma && tokens.is_any(at + 1, &["and", "but", "whereas", "while"]);
         if self.depends
             || after_comma
-            || !(is_comma || tokens.is_one_of(at, &["and", "but", "whereas", "while"]))
+            || !(is_comma || tokens.is_any(at, &["and", "but", "whereas", "while"]))
         {
             return None;
         }
@@ -357,7 +366,7 @@ impl<'a> Splitter<'a> {
     fn listed_predicate(&self, next: usize, verb: usize) -> Option<Before> {
         let tokens = self.tokens;
         let bound = tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS) || tokens.mark(next + 1).is_some();
-        let more = (next..self.end).any(|at| tokens.is(at, "and"));
+        let more = (next..self.near(next)).any(|at| tokens.is(at, "and"));
         let good = !bound && more && begins_predicate(tokens, next, self.end);
         good.then(|| self.carried(next, verb)).flatten()
     }
@@ -366,7 +375,7 @@ impl<'a> Splitter<'a> {
     fn next_clause(&self, start: usize, next: usize, verb: usize) -> Option<Before> {
         let tokens = self.tokens;
         let modal = tokens
-            .is_one_of(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
+            .is_any(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
         let base = tokens.is_one_of(next, &lexicon::BASE);
         if (modal || tokens.is_one_of(verb, &lexicon::BASE)) && base && begins_object(tokens, next + 1) {
             return self.carried(next, verb);
@@ -377,7 +386,7 @@ impl<'a> Splitter<'a> {
         if let Some(of_its_own) = self.verb_after(start).filter(|verb| *verb > next) {
             let counted = self.reading.quantity_at(start).is_some();
             let indefinite =
-                tokens.is_one_of(start, &["a", "an"]) && is_participle(tokens, of_its_own) && !counted;
+                tokens.is_any(start, &["a", "an"]) && is_participle(tokens, of_its_own) && !counted;
             return (!indefinite).then(|| (Vec::new(), None));
         }
         self.another_amount(start, verb)
@@ -388,7 +397,8 @@ impl<'a> Splitter<'a> {
         let tokens = self.tokens;
         // A predicate that began without a subject, as items of a list do, hands none on.
         let subject = self.current.subject.clone();
-        if subject.is_none() && verb != self.begin {
+        let long = subject.as_ref().is_some_and(|subject| subject.len() > 2 * SUBJECT_TOKENS_MAX);
+        if long || (subject.is_none() && verb != self.begin) {
             return None;
         }
         let mut pieces: Vec<Piece> = subject.map(Piece::Tokens).into_iter().collect();
@@ -400,10 +410,10 @@ impl<'a> Splitter<'a> {
             || tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS)
             || tokens.is(next + 1, "and")
             || is_adverb(tokens, next + 1);
-        let perfect = tokens.is_one_of(verb, &["had", "has", "have"])
+        let perfect = tokens.is_any(verb, &["had", "has", "have"])
             && main.is_some_and(|main| is_participle(tokens, main));
         let modal = tokens
-            .is_one_of(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
+            .is_any(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
         let needs = (passive && is_participle(tokens, next) && without_object)
             || (perfect && is_participle(tokens, next) && !tokens.is_one_of(next, &lexicon::AUXILIARIES))
             || (modal && tokens.is_one_of(next, &lexicon::BASE));
@@ -422,19 +432,21 @@ impl<'a> Splitter<'a> {
         let words = (start..self.end.min(start + 5)).take_while(noun).count();
         let preposition = start + words;
         let has_amount =
-            |at: usize| tokens.is_one_of(at, &["at", "of"]) && self.reading.quantity_at(at + 1).is_some();
-        let before = (verb + 1..start).any(has_amount);
+            |at: usize| tokens.is_any(at, &["at", "of"]) && self.reading.quantity_at(at + 1).is_some();
+        let before = (start.saturating_sub(SENTENCE_TOKENS_MAX).max(verb + 1)..start).any(has_amount);
         let subject = self.current.subject.clone()?;
         // "is 5 km long and 3 km wide"
         let measured = |at: usize| self.reading.quantity_at(at).is_some();
         let dimension = is_be(tokens, verb) && measured(verb + 1) && measured(start);
-        (dimension || words > 0 && before && has_amount(preposition))
+        let short = verb - subject.start <= 2 * SUBJECT_TOKENS_MAX;
+        (short && (dimension || words > 0 && before && has_amount(preposition)))
             .then(|| (vec![Piece::Tokens(subject.start..verb + 1)], Some(verb)))
     }
 
     /// The frame, for a clause that has no date of its own.
     fn frame_for(&self, from: usize) -> Vec<Piece> {
-        let until = (from..self.end).find(|at| self.tokens.mark(*at) == Some(';')).unwrap_or(self.end);
+        let until =
+            (from..self.near(from)).find(|at| self.tokens.mark(*at) == Some(';')).unwrap_or(self.near(from));
         match &self.frame {
             Some(frame)
                 if !(self.reading.holds_date(frame.clone()) && self.reading.holds_date(from..until)) =>

@@ -43,7 +43,7 @@ pub fn is_finite(tokens: &Tokens<'_>, at: usize) -> bool {
         return true;
     }
     let Some(before) = at.checked_sub(1) else { return false };
-    let relative = tokens.is_one_of(before, &["that", "which", "who"]);
+    let relative = tokens.is_any(before, &["that", "which", "who"]);
     let tied = tokens.is_glued(at) && tokens.mark(before).is_some();
     if tied || (belongs_to_noun(tokens, before) && !relative) {
         return false;
@@ -97,5 +97,5 @@ pub fn is_participle(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 pub fn is_be(tokens: &Tokens<'_>, at: usize) -> bool {
-    tokens.is_one_of(at, &["are", "be", "been", "is", "was", "were"])
+    tokens.is_any(at, &["are", "be", "been", "is", "was", "were"])
 }
