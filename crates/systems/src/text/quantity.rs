@@ -93,11 +93,9 @@ fn quantity_at(tokens: &Tokens<'_>, at: usize) -> Option<(Quantity, usize)> {
         None => unit::behind(tokens, after, magnitude >= 6).unwrap_or((Unit::None, after)),
     };
     let counts = unit != Unit::None || magnitude > 0;
-    if (written.needs_unit && !counts)
-        || (!counts && says_which(tokens, start))
-        || (is_cut(tokens, end, unit))
-        || (written.is_ambiguous_with_euro && unit == Unit::Currency("EUR"))
-    {
+    let counts_nothing = !counts && (written.needs_unit || says_which(tokens, start));
+    let is_ambiguous = written.is_ambiguous_with_euro && unit == Unit::Currency("EUR");
+    if counts_nothing || is_ambiguous || is_cut(tokens, end, unit) {
         return None;
     }
     let number = written.number.shifted(magnitude)?;

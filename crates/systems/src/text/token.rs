@@ -163,8 +163,7 @@ fn is_combining(character: char) -> bool {
 }
 
 fn number_length(text: &str) -> usize {
-    let mut characters = text.char_indices().peekable();
-    while let Some((at, character)) = characters.next() {
+    for (at, character) in text.char_indices() {
         let after = |count: usize| text[at + character.len_utf8()..].bytes().take(count);
         let joins = match character {
             '0'..='9' => true,

@@ -135,9 +135,7 @@ fn head(tokens: &Tokens<'_>, subject: Range<usize>) -> Option<usize> {
         .clone()
         .find(|at| tokens.is_one_of(*at, &lexicon::PREPOSITIONS) || tokens.mark(*at).is_some());
     let last = end.unwrap_or(subject.end).checked_sub(1).filter(|last| *last >= subject.start)?;
-    let begins_sentence =
-        last == subject.start && subject.len() == 1 || (last == subject.start && end.is_some());
-    let known = begins_sentence && is_common(tokens.word(last));
+    let known = last == subject.start && is_common(tokens.word(last));
     (known || is_noun(tokens, last)).then_some(last)
 }
 

@@ -99,3 +99,8 @@ pub fn is_participle(tokens: &Tokens<'_>, at: usize) -> bool {
 pub fn is_be(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.is_any(at, &["are", "be", "been", "is", "was", "were"])
 }
+
+/// What follows stands in its base form.
+pub fn is_modal(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.is_any(at, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"])
+}
