@@ -207,6 +207,12 @@ proptest! {
     }
 }
 
+#[test]
+fn a_statement_is_composed_after_its_numbers_were_replaced() {
+    let parts = parts("It cost 5 €\u{301} in all.").unwrap();
+    assert_eq!(parts[0].statement, "It cost 5 EU\u{154} in all");
+}
+
 /// Texts made to be looked at over and over: nothing that is found or written may grow faster than they do.
 #[test]
 fn texts_made_to_be_slow_make_no_more_than_others() {

@@ -116,7 +116,7 @@ impl<'a> Splitter<'a> {
             open: start,
             begin: start,
             in_relative: false,
-            depends: false,
+            depends: tokens.is_one_of(start, &lexicon::SUBORDINATORS),
         };
         splitter.take_opener();
         splitter.take_frame();

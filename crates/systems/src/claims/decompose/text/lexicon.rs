@@ -54,9 +54,15 @@ pub fn is_finite(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.is_one_of(at, &PAST)
         || tokens.is_one_of(at, &PRESENT)
         || tokens.is_one_of(at, &REGULAR)
-        || (tokens.is_one_of(at, &NOUNS_TOO) && named)
+        || (tokens.is_one_of(at, &NOUNS_TOO) && (named || begins_amount(tokens, at + 1)))
         || (tokens.is_one_of(at, &BASE) && plural)
         || (ends_in_ed(tokens.word(at)) && !counted)
+}
+
+/// "costs $5", "covers 12 countries", "leads the league".
+fn begins_amount(tokens: &Tokens<'_>, at: usize) -> bool {
+    let currency = matches!(tokens.mark(at), Some('$' | '€' | '£' | '¥'));
+    currency || tokens.number(at).is_some() || tokens.is_one_of(at, &DETERMINERS)
 }
 
 /// What stands behind "the", "of" or "Acme's" is no verb.
