@@ -168,7 +168,7 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // covers: C-06, C-08
+    // covers: C-08
     #[test]
     fn any_text_is_taken_apart_the_same_way_every_time(text in texts()) {
         let first = parts(&text);
