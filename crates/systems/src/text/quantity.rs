@@ -93,11 +93,9 @@ fn quantity_at(tokens: &Tokens<'_>, at: usize) -> Option<(Quantity, usize)> {
         None => unit::behind(tokens, after, magnitude >= 6).unwrap_or((Unit::None, after)),
     };
     let counts = unit != Unit::None || magnitude > 0;
-    if (written.needs_unit && !counts)
-        || (!counts && says_which(tokens, start))
-        || (is_cut(tokens, end, unit))
-        || (written.is_ambiguous_with_euro && unit == Unit::Currency("EUR"))
-    {
+    let counts_nothing = !counts && (written.needs_unit || says_which(tokens, start));
+    let is_ambiguous = written.is_ambiguous_with_euro && unit == Unit::Currency("EUR");
+    if counts_nothing || is_ambiguous || is_cut(tokens, end, unit) {
         return None;
     }
     let number = written.number.shifted(magnitude)?;
@@ -141,7 +139,7 @@ fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
 /// Letters are glued behind that are no unit (`21st`, `3D`, `5G`), or it is part of a date: `15 March`, `44 BC`.
 fn is_cut(tokens: &Tokens<'_>, end: usize, unit: Unit) -> bool {
     let of_a_date =
-        tokens.is_one_of(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
+        tokens.is_any(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
     unit == Unit::None && (of_a_date || (tokens.is_glued(end) && !tokens.word(end).is_empty()))
 }
 

@@ -6,7 +6,7 @@ mod enclosed;
 use std::ops::Range;
 
 use super::lists;
-use super::token::{Kind, Tokens};
+use super::token::Tokens;
 
 pub use enclosed::Enclosed;
 
@@ -140,10 +140,10 @@ fn ends_sentence(tokens: &Tokens<'_>, at: usize, block_end: usize) -> bool {
     if !matches!(mark, '.' | '!' | '?' | '…') || next >= block_end || tokens.is_glued(next) {
         return false;
     }
-    let goes_on =
-        matches!(tokens.all[next].kind, Kind::Word) && tokens.word(next).starts_with(char::is_lowercase);
-    let goes_on = goes_on || matches!(tokens.mark(next), Some(',' | ';' | '–' | '—' | '-'));
-    !goes_on && !(mark == '.' && tokens.is_glued(at) && is_abbreviated(tokens, at, next))
+    let goes_on = tokens.word(next).starts_with(char::is_lowercase)
+        || matches!(tokens.mark(next), Some(',' | ';' | '–' | '—' | '-'))
+        || (mark == '.' && tokens.is_glued(at) && is_abbreviated(tokens, at, next));
+    !goes_on
 }
 
 /// Whether the word before this full stop is short for something, and the sentence goes on.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenure_systems::claims::decompose::domains::{DecomposerSettings, Decomposers, DomainSettings};
-use tenure_systems::claims::decompose::llm::{LlmDecomposer, LlmLimits, LlmSettings};
+use tenure_systems::claims::decompose::llm::{LlmDecomposer, LlmLimits, LlmSettings, TokensField};
 use tenure_systems::claims::decompose::{Decomposer, NotDecomposed, Part, Statement};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -68,6 +68,7 @@ async fn model(answers: Vec<Says>) -> Model {
         base_url: format!("http://{address}/v1/"),
         model: "test-1".to_string(),
         key_env: None,
+        tokens_field: TokensField::MaxTokens,
         limits,
     };
     Model { settings, asked, _tasks: tasks }
@@ -230,8 +231,11 @@ async fn who_is_busy_or_broken_is_asked_again_but_not_for_ever() {
 async fn silence_and_long_texts_have_an_end() {
     let mut silent = model(vec![Says::Never]).await;
     silent.settings.limits = LlmLimits { answer_ms: 50, calls_max: 2, ..silent.settings.limits };
+    silent.settings.tokens_field = TokensField::MaxCompletionTokens;
     let NotDecomposed(why) = silent.decompose("It was in 2020.").await.unwrap_err();
     assert_eq!(why, "the model test-1 was not reached: no answer within 50ms (asked 2 times)");
+    let (_, body) = silent.asked.recv().await.unwrap();
+    assert_eq!((&body["max_completion_tokens"], &body["max_tokens"]), (&json!(8192), &Value::Null));
     let mut unasked = model(vec![Says::Never]).await;
     let NotDecomposed(why) = unasked.decompose(&"x".repeat((16 << 10) + 1)).await.unwrap_err();
     assert_eq!((why.as_str(), unasked.calls()), ("the text has 16385 bytes, more than 16384", 0));
@@ -273,11 +277,17 @@ fn settings_that_say_nothing_sensible_are_refused() {
         assert!(read(wrong.clone()).is_err(), "{wrong}");
     }
     let made = |base_url: &str, limits| {
-        let settings =
-            LlmSettings { base_url: base_url.to_string(), model: "m".to_string(), key_env: None, limits };
+        let settings = LlmSettings {
+            base_url: base_url.to_string(),
+            model: "m".to_string(),
+            key_env: None,
+            tokens_field: TokensField::MaxTokens,
+            limits,
+        };
         LlmDecomposer::new(settings, None)
     };
     assert!(made("file:///etc", LlmLimits::default()).is_err());
+    assert!(made("http://me:s3cret@h/v1", LlmLimits::default()).is_err());
     assert!(made("http://h/v1", LlmLimits { calls_max: 0, ..LlmLimits::default() }).is_err());
     assert!(made("http://h/v1", LlmLimits::default()).is_ok());
 }

@@ -33,7 +33,20 @@ pub struct LlmSettings {
     #[serde(default)]
     pub key_env: Option<String>,
     #[serde(default)]
+    pub tokens_field: TokensField,
+    #[serde(default)]
     pub limits: LlmLimits,
+}
+
+/// What an endpoint calls the limit of an answer's tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokensField {
+    /// Nearly all.
+    #[default]
+    MaxTokens,
+    /// OpenAI's models that think first. They take no temperature either.
+    MaxCompletionTokens,
 }
 
 /// What a claim may cost at the most.
@@ -99,6 +112,10 @@ impl LlmDecomposer {
         }
         if limits.calls_max == 0 || limits.parts_max == 0 || limits.answer_ms == 0 {
             return Err("calls_max, parts_max and answer_ms are at least 1".to_string());
+        }
+        // It is shown: a password in it would be too.
+        if settings.base_url.contains('@') {
+            return Err("base_url has an @: a key stands in the environment".to_string());
         }
         let to = format!("{}/chat/completions", settings.base_url.trim_end_matches('/'));
         let patience = Duration::from_millis(limits.answer_ms);

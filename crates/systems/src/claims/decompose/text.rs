@@ -26,6 +26,9 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Nobody validates more, and a commit writes at most a thousand records.
 pub const PARTS_MAX: usize = 500;
 
+/// What introduces a list and is longer is a sentence of its own; it would be repeated with every item.
+const LEAD_TOKENS_MAX: usize = 24;
+
 /// Takes a text apart without a network.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextDecomposer;
@@ -76,7 +79,7 @@ impl Writer<'_> {
         let last = self.reading.tokens.mark(sentence.tokens.end - 1);
         if sentence.kind == SentenceKind::Prose && last == Some(':') {
             self.subject = Some(clause::introduced(&self.reading, range.clone()));
-            self.lead = Some(range);
+            self.lead = Some(range).filter(|lead| lead.len() <= LEAD_TOKENS_MAX);
             return;
         }
         let lead = self.lead.clone().filter(|_| sentence.kind == SentenceKind::ListItem);
@@ -113,7 +116,7 @@ impl Writer<'_> {
         let acronym =
             tokens.word(before).chars().count() == 1 && before > 0 && tokens.mark(before - 1) == Some('.');
         tokens.mark(at) == Some('.')
-            && (acronym || tokens.is_one_of(before, &["co", "corp", "inc", "jr", "ltd", "sr"]))
+            && (acronym || tokens.is_any(before, &["co", "corp", "inc", "jr", "ltd", "sr"]))
     }
 
     /// "However, …", "In addition, …", "But …", "Note that …".
@@ -122,7 +125,7 @@ impl Writer<'_> {
         let comma = |at: usize| tokens.mark(at) == Some(',');
         let skip = if tokens.is_one_of(start, &lexicon::CONNECTIVES) && comma(start + 1) {
             2
-        } else if tokens.is_one_of(start, &["and", "but", "so", "yet"]) && tokens.is_capital(start) {
+        } else if tokens.is_any(start, &["and", "but", "so", "yet"]) && tokens.is_capital(start) {
             1
         } else if tokens.is(start, "note") && tokens.is(start + 1, "that") {
             2
@@ -154,7 +157,7 @@ impl Writer<'_> {
         let (tokens, start) = (self.reading.tokens, range.start);
         let next = start + 1;
         let object = tokens.is_one_of(next, &lexicon::DETERMINERS)
-            || tokens.is_one_of(
+            || tokens.is_any(
                 next,
                 &[
                     "at", "for", "here", "if", "in", "me", "not", "on", "sure", "that", "to", "up", "us",
@@ -162,7 +165,7 @@ impl Writer<'_> {
                 ],
             )
             || tokens.number(next).is_some();
-        let always = tokens.is_one_of(start, &["don't", "let's", "please"]);
+        let always = tokens.is_any(start, &["don't", "let's", "please"]);
         always || (tokens.is_one_of(start, &lexicon::IMPERATIVES) && (object || !has_verb))
     }
 
@@ -187,7 +190,7 @@ impl Writer<'_> {
         let pronoun = subject.len() == 1 && tokens.is_one_of(subject.start, &lexicon::PRONOUNS);
         let possessive = subject.len() > 1 && tokens.is_one_of(subject.start, &lexicon::POSSESSIVES);
         if !(pronoun || possessive) {
-            let plain = !tokens.is_one_of(
+            let plain = !tokens.is_any(
                 subject.start,
                 &["i", "that", "there", "these", "this", "those", "we", "what", "you"],
             );
@@ -223,8 +226,8 @@ impl Writer<'_> {
         let tokens = self.reading.tokens;
         let Some(verb) = clause.verb else { return true };
         let is_it = clause.subject.as_ref().is_some_and(|subject| tokens.is(subject.start, "it"));
-        let that = (verb + 1..verb + 5).any(|at| tokens.is_one_of(at, &["that", "to", "whether"]));
-        let weather = tokens.is_one_of(verb, &["rained", "snowed"]);
+        let that = (verb + 1..verb + 5).any(|at| tokens.is_any(at, &["that", "to", "whether"]));
+        let weather = tokens.is_any(verb, &["rained", "snowed"]);
         is_it && (weather || (lexicon::is_be(tokens, verb) && that))
     }
 

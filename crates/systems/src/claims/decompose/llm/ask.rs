@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::LlmSettings;
+use super::{LlmSettings, TokensField};
 use crate::claims::decompose::Statement;
 
 /// The types that a part may expect.
@@ -24,19 +24,26 @@ Add nothing that the text does not say. Keep the order and the language of the t
 
 pub fn body(settings: &LlmSettings, statement: &Statement) -> Vec<u8> {
     let data = json!({ "domain": statement.domain, "text": statement.text });
-    let asked = json!({
+    let mut asked = json!({
         "model": settings.model,
         "messages": [
             { "role": "system", "content": INSTRUCTIONS },
             { "role": "user", "content": data.to_string() },
         ],
-        "temperature": 0,
-        "max_tokens": settings.limits.tokens_max,
         "response_format": {
             "type": "json_schema",
             "json_schema": { "name": "parts", "strict": true, "schema": schema() },
         },
     });
+    match settings.tokens_field {
+        TokensField::MaxTokens => {
+            asked["max_tokens"] = settings.limits.tokens_max.into();
+            asked["temperature"] = 0.into();
+        }
+        TokensField::MaxCompletionTokens => {
+            asked["max_completion_tokens"] = settings.limits.tokens_max.into();
+        }
+    }
     asked.to_string().into_bytes()
 }
 

@@ -7,9 +7,11 @@
 //!        subject                   verb
 //! ```
 
+mod coordinated;
+
 use std::ops::Range;
 
-use super::lexicon::{self, begins_object, begins_predicate, is_adverb, is_be, is_finite, is_participle};
+use super::lexicon::{self, begins_predicate, is_adverb, is_finite, is_participle};
 use crate::text::sentence::Enclosed;
 use crate::text::token::Tokens;
 use crate::text::{Date, Found, Quantity, name};
@@ -44,9 +46,8 @@ pub struct Reading<'a> {
 /// A noun phrase before its verb is not longer; what is longer is something else.
 const SUBJECT_TOKENS_MAX: usize = 12;
 
-/// What must stand before a clause that begins behind an "and", and its verb. One with its own subject needs nothing, and its
-/// verb is still to be found.
-type Before = (Vec<Piece>, Option<usize>);
+/// Nobody reads a longer sentence: no further ahead is looked in one, so that time grows with the text and not faster.
+const SENTENCE_TOKENS_MAX: usize = 100;
 
 impl<'a> Reading<'a> {
     pub fn holds_date(&self, tokens: Range<usize>) -> bool {
@@ -115,7 +116,7 @@ impl<'a> Splitter<'a> {
             open: start,
             begin: start,
             in_relative: false,
-            depends: false,
+            depends: tokens.is_one_of(start, &lexicon::SUBORDINATORS),
         };
         splitter.take_opener();
         splitter.take_frame();
@@ -163,10 +164,16 @@ impl<'a> Splitter<'a> {
         self.begin = frame_end + usize::from(tokens.mark(frame_end) == Some(','));
     }
 
+    /// How far ahead is looked from here.
+    fn near(&self, from: usize) -> usize {
+        self.end.min(from + SENTENCE_TOKENS_MAX)
+    }
+
     fn comma_after(&self, start: usize) -> Option<usize> {
         let inside_date = |at: &usize| {
             let byte = self.tokens.all[*at].range.start;
-            self.reading.dates.iter().any(|date| date.range.contains(&byte))
+            let date = self.reading.dates.partition_point(|date| date.range.end <= byte);
+            self.reading.dates.get(date).is_some_and(|date| date.range.start <= byte)
         };
         let near = start..self.end.min(start + 2 * SUBJECT_TOKENS_MAX);
         let comma = |at: &usize| self.tokens.mark(*at) == Some(',') && !self.reading.enclosed.holds(*at);
@@ -181,7 +188,7 @@ impl<'a> Splitter<'a> {
                 return Some(at);
             }
             let stops = matches!(tokens.mark(at), Some(',' | ';' | ':' | '–' | '—'))
-                || tokens.is_one_of(at, &["and", "but", "or", "that", "which", "who"])
+                || tokens.is_any(at, &["and", "but", "or", "that", "which", "who"])
                 || self.reading.enclosed.holds(at);
             if stops {
                 return None;
@@ -209,7 +216,7 @@ impl<'a> Splitter<'a> {
         {
             return next;
         }
-        if tokens.is_one_of(at, &["which", "who", "whom", "whose"])
+        if tokens.is_any(at, &["which", "who", "whom", "whose"])
             || (tokens.is(at, "that") && self.current.verb.is_none())
         {
             self.in_relative = self.current.verb.is_none();
@@ -270,7 +277,7 @@ impl<'a> Splitter<'a> {
     /// `, which makes rockets,`: a sentence of its own about what stands before it.
     fn relative(&mut self, comma: usize) -> Option<usize> {
         let tokens = self.tokens;
-        let pronoun = tokens.is_one_of(comma + 1, &["which", "who"]);
+        let pronoun = tokens.is_any(comma + 1, &["which", "who"]);
         let body = comma + 1 + usize::from(pronoun);
         let verb = body + usize::from(is_adverb(tokens, body));
         let reduced =
@@ -317,133 +324,9 @@ impl<'a> Splitter<'a> {
 
     /// The name that ends right before this token.
     fn name_before(&self, end: usize) -> Option<Range<usize>> {
-        let from = self.current.verb? + 1;
+        let from = (self.current.verb? + 1).max(end.saturating_sub(SUBJECT_TOKENS_MAX));
         let start = (from..end)
             .find(|at| name::begins_name(self.tokens, *at) && name::end_of(self.tokens, *at, end) == end)?;
         Some(start..end)
-    }
-
-    /// "and", "but", a comma between predicates: a clause ends here if another one begins.
-    fn coordinated(&mut self, at: usize) -> Option<usize> {
-        let tokens = self.tokens;
-        let verb = self.current.verb?;
-        let is_comma = tokens.mark(at) == Some(',');
-        let after_comma = is_comma && tokens.is_one_of(at + 1, &["and", "but", "whereas", "while"]);
-        if self.depends
-            || after_comma
-            || !(is_comma || tokens.is_one_of(at, &["and", "but", "whereas", "while"]))
-        {
-            return None;
-        }
-        let mut next = at + 1;
-        while next < self.end && is_adverb(tokens, next) && !is_comma {
-            next += 1;
-        }
-        if next >= self.end {
-            return None;
-        }
-        let (before, verb) =
-            if is_comma { self.listed_predicate(next, verb) } else { self.next_clause(at + 1, next, verb) }?;
-        let subject = self.current.subject.clone().filter(|_| verb.is_some());
-        self.close(at);
-        let mut pieces = self.frame_for(at + 1);
-        pieces.extend(before);
-        self.reopen(at + 1, pieces);
-        (self.current.subject, self.current.verb) = (subject, verb);
-        Some(if verb == Some(next) { next + 1 } else { next })
-    }
-
-    /// `, hired 200 people`: in a list of predicates. `, based in Paris` is none.
-    fn listed_predicate(&self, next: usize, verb: usize) -> Option<Before> {
-        let tokens = self.tokens;
-        let bound = tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS) || tokens.mark(next + 1).is_some();
-        let more = (next..self.end).any(|at| tokens.is(at, "and"));
-        let good = !bound && more && begins_predicate(tokens, next, self.end);
-        good.then(|| self.carried(next, verb)).flatten()
-    }
-
-    /// None if there is no next clause.
-    fn next_clause(&self, start: usize, next: usize, verb: usize) -> Option<Before> {
-        let tokens = self.tokens;
-        let modal = tokens
-            .is_one_of(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
-        let base = tokens.is_one_of(next, &lexicon::BASE);
-        if (modal || tokens.is_one_of(verb, &lexicon::BASE)) && base && begins_object(tokens, next + 1) {
-            return self.carried(next, verb);
-        }
-        if begins_predicate(tokens, next, self.end) {
-            return self.carried(next, verb);
-        }
-        if let Some(of_its_own) = self.verb_after(start).filter(|verb| *verb > next) {
-            let counted = self.reading.quantity_at(start).is_some();
-            let indefinite =
-                tokens.is_one_of(start, &["a", "an"]) && is_participle(tokens, of_its_own) && !counted;
-            return (!indefinite).then(|| (Vec::new(), None));
-        }
-        self.another_amount(start, verb)
-    }
-
-    /// The subject, and the auxiliary if what follows needs it: "was founded in 1998 and sold in 2005".
-    fn carried(&self, next: usize, verb: usize) -> Option<Before> {
-        let tokens = self.tokens;
-        // A predicate that began without a subject, as items of a list do, hands none on.
-        let subject = self.current.subject.clone();
-        if subject.is_none() && verb != self.begin {
-            return None;
-        }
-        let mut pieces: Vec<Piece> = subject.map(Piece::Tokens).into_iter().collect();
-        let main =
-            (verb + 1..self.end.min(verb + 5)).find(|at| !is_adverb(tokens, *at) && !is_be(tokens, *at));
-        let passive = is_be(tokens, verb) && main.is_some_and(|main| is_participle(tokens, main));
-        let without_object = next + 1 >= self.end
-            || tokens.mark(next + 1).is_some()
-            || tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS)
-            || tokens.is(next + 1, "and")
-            || is_adverb(tokens, next + 1);
-        let perfect = tokens.is_one_of(verb, &["had", "has", "have"])
-            && main.is_some_and(|main| is_participle(tokens, main));
-        let modal = tokens
-            .is_one_of(verb, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"]);
-        let needs = (passive && is_participle(tokens, next) && without_object)
-            || (perfect && is_participle(tokens, next) && !tokens.is_one_of(next, &lexicon::AUXILIARIES))
-            || (modal && tokens.is_one_of(next, &lexicon::BASE));
-        if needs {
-            let end = main.filter(|_| passive || perfect).unwrap_or(verb + 1);
-            pieces.push(Piece::Tokens(verb..end));
-        }
-        Some((pieces, Some(next)))
-    }
-
-    /// "reported revenue of $5 million and profit of $1 million": the same verb, another amount.
-    fn another_amount(&self, start: usize, verb: usize) -> Option<Before> {
-        let tokens = self.tokens;
-        let noun =
-            |at: &usize| !tokens.word(*at).is_empty() && !tokens.is_one_of(*at, &lexicon::PREPOSITIONS);
-        let words = (start..self.end.min(start + 5)).take_while(noun).count();
-        let preposition = start + words;
-        let has_amount =
-            |at: usize| tokens.is_one_of(at, &["at", "of"]) && self.reading.quantity_at(at + 1).is_some();
-        let before = (verb + 1..start).any(has_amount);
-        let subject = self.current.subject.clone()?;
-        // "is 5 km long and 3 km wide"
-        let measured = |at: usize| self.reading.quantity_at(at).is_some();
-        let dimension = is_be(tokens, verb) && measured(verb + 1) && measured(start);
-        (dimension || words > 0 && before && has_amount(preposition))
-            .then(|| (vec![Piece::Tokens(subject.start..verb + 1)], Some(verb)))
-    }
-
-    /// The frame, for a clause that has no date of its own.
-    fn frame_for(&self, from: usize) -> Vec<Piece> {
-        let until = (from..self.end).find(|at| self.tokens.mark(*at) == Some(';')).unwrap_or(self.end);
-        match &self.frame {
-            Some(frame)
-                if !(self.reading.holds_date(frame.clone()) && self.reading.holds_date(from..until)) =>
-            {
-                let comma = self.tokens.mark(frame.end) == Some(',');
-                let literal = comma.then_some(Piece::Literal(","));
-                std::iter::once(Piece::Tokens(frame.clone())).chain(literal).collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }

@@ -78,7 +78,7 @@ fn is_other_date(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_number = |at: usize| tokens.number(at).is_some();
     let month = tokens.is_capital(at) && at > 0 && lists::month(tokens.word(at)).is_some();
     (month && (is_number(at - 1) || is_number(at + 1)))
-        || (is_number(at) && tokens.is_one_of(at + 1, &["bc", "bce"]))
+        || (is_number(at) && tokens.is_any(at + 1, &["bc", "bce"]))
 }
 
 /// Behind the verb: "the largest bank employs 5 people" is about the people. "More than 500" is a count.
@@ -91,8 +91,7 @@ fn is_comparison(reading: &Reading<'_>, clause: &Clause, ranges: &[Range<usize>]
         let compares = tokens.is(at, "than")
             && !counts(at + 1)
             && (at.saturating_sub(8)..at).any(|before| tokens.is_one_of(before, &lexicon::COMPARATIVES));
-        let as_much =
-            tokens.is_one_of(at, &["times", "twice"]) && tokens.is_one_of(at + 1, &["as", "more", "the"]);
+        let as_much = tokens.is_any(at, &["times", "twice"]) && tokens.is_any(at + 1, &["as", "more", "the"]);
         let best = tokens.is_one_of(at, &lexicon::SUPERLATIVES) && is_singled_out(tokens, at);
         compares || as_much || best || (tokens.is_one_of(at, &lexicon::COMPARING) && !counts(at + 1))
     })
@@ -103,13 +102,13 @@ fn is_singled_out(tokens: &Tokens<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
     let owner = tokens.word(before).ends_with("'s") || tokens.word(before).ends_with("’s");
     let ordinal = lists::ordinal(tokens.word(before)).is_some() || tokens.mark(before) == Some('-');
-    owner || ordinal || tokens.is_one_of(before, &["her", "his", "its", "our", "the", "their"])
+    owner || ordinal || tokens.is_any(before, &["her", "his", "its", "our", "the", "their"])
 }
 
 /// "5 m long" is about how long, "revenue of $5 million" about revenue, "revenue rose to $5 million" too; "Acme raised $5 million" about what was raised.
 fn topic(tokens: &Tokens<'_>, clause: &Clause, amount: &Found<Quantity>) -> Option<String> {
     let at = tokens.at_byte(amount.range.start);
-    if at >= 2 && tokens.is_one_of(at - 1, &["at", "of"]) && is_noun(tokens, at - 2) {
+    if at >= 2 && tokens.is_any(at - 1, &["at", "of"]) && is_noun(tokens, at - 2) {
         return slug(tokens.word(at - 2));
     }
     let behind = tokens.at_byte(amount.range.end);
@@ -136,9 +135,7 @@ fn head(tokens: &Tokens<'_>, subject: Range<usize>) -> Option<usize> {
         .clone()
         .find(|at| tokens.is_one_of(*at, &lexicon::PREPOSITIONS) || tokens.mark(*at).is_some());
     let last = end.unwrap_or(subject.end).checked_sub(1).filter(|last| *last >= subject.start)?;
-    let begins_sentence =
-        last == subject.start && subject.len() == 1 || (last == subject.start && end.is_some());
-    let known = begins_sentence && is_common(tokens.word(last));
+    let known = last == subject.start && is_common(tokens.word(last));
     (known || is_noun(tokens, last)).then_some(last)
 }
 

@@ -43,7 +43,7 @@ pub fn is_finite(tokens: &Tokens<'_>, at: usize) -> bool {
         return true;
     }
     let Some(before) = at.checked_sub(1) else { return false };
-    let relative = tokens.is_one_of(before, &["that", "which", "who"]);
+    let relative = tokens.is_any(before, &["that", "which", "who"]);
     let tied = tokens.is_glued(at) && tokens.mark(before).is_some();
     if tied || (belongs_to_noun(tokens, before) && !relative) {
         return false;
@@ -54,9 +54,15 @@ pub fn is_finite(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.is_one_of(at, &PAST)
         || tokens.is_one_of(at, &PRESENT)
         || tokens.is_one_of(at, &REGULAR)
-        || (tokens.is_one_of(at, &NOUNS_TOO) && named)
+        || (tokens.is_one_of(at, &NOUNS_TOO) && (named || begins_amount(tokens, at + 1)))
         || (tokens.is_one_of(at, &BASE) && plural)
         || (ends_in_ed(tokens.word(at)) && !counted)
+}
+
+/// "costs $5", "covers 12 countries", "leads the league".
+fn begins_amount(tokens: &Tokens<'_>, at: usize) -> bool {
+    let currency = matches!(tokens.mark(at), Some('$' | '€' | '£' | '¥'));
+    currency || tokens.number(at).is_some() || tokens.is_one_of(at, &DETERMINERS)
 }
 
 /// What stands behind "the", "of" or "Acme's" is no verb.
@@ -97,5 +103,10 @@ pub fn is_participle(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 pub fn is_be(tokens: &Tokens<'_>, at: usize) -> bool {
-    tokens.is_one_of(at, &["are", "be", "been", "is", "was", "were"])
+    tokens.is_any(at, &["are", "be", "been", "is", "was", "were"])
+}
+
+/// What follows stands in its base form.
+pub fn is_modal(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.is_any(at, &["can", "could", "may", "might", "must", "shall", "should", "will", "would"])
 }

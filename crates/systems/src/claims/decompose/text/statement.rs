@@ -1,6 +1,7 @@
 //! The words of a clause as a normalized statement: plain numbers, ISO dates, one space, a capital, no full stop.
 
 use super::clause::{Clause, Piece, Reading, within};
+use crate::text::nfc;
 
 pub fn write(reading: &Reading<'_>, clause: &Clause) -> String {
     let mut statement = String::new();
@@ -16,7 +17,8 @@ pub fn write(reading: &Reading<'_>, clause: &Clause) -> String {
         }
         statement.push_str(&text);
     }
-    finished(&statement)
+    // Composed again: an accent that stood behind a number now stands behind its unit.
+    nfc(&finished(&statement)).into_owned()
 }
 
 /// The text with every date and quantity as it is normally written.
