@@ -31,7 +31,7 @@ use super::builtin::{again, never, over, stopped};
 use super::step::{Input, Step, StepFailed, Stepping};
 use crate::time::within;
 
-/// Twice what a text may have: whoever takes one apart says about as much again.
+/// Several times what a text may have: whoever takes one apart says as much again.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// Half of a run's window, so that a second attempt has a chance.
 const LIMIT_S: u64 = 55;
@@ -77,7 +77,9 @@ impl CommandStep {
             Some(program) if !program.is_empty() && settings.limit_s > 0 => {
                 Ok(CommandStep { name: name.to_string(), settings })
             }
-            Some(_) | None => Err(format!("the step {name:?} needs a command and a limit of a second or more")),
+            Some(_) | None => {
+                Err(format!("the step {name:?} needs a command and a limit of a second or more"))
+            }
         }
     }
 }
@@ -168,7 +170,9 @@ impl CommandStep {
         start.process_group(0).kill_on_drop(true).spawn().map_err(|why| {
             let details = format!("{program}: {why}");
             match why.kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => never("NO_COMMAND", details),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
+                    never("NO_COMMAND", details)
+                }
                 _ => again("NO_COMMAND", details),
             }
         })

@@ -66,14 +66,14 @@ fn what_has_no_text_fails_with_a_code_that_says_why() {
 fn what_is_too_much_fails_and_is_not_cut() {
     let line = "word ".repeat(200_000);
     assert_eq!(extracted(&made("a.txt", &line[..])).unwrap().blocks.len(), 1);
-    assert_eq!(code(&made("a.txt", line.repeat(9))), "TOO_LARGE");
-    assert_eq!(code(&made("a.csv", "1,2,3,4,5,6,7,8,9,0\n".repeat(100_001))), "TOO_LARGE");
-    assert_eq!(code(&made("a.md", "a\n\n".repeat(200_001))), "TOO_LARGE");
+    assert_eq!(code(&made("a.txt", line.repeat(5))), "TOO_LARGE");
+    assert_eq!(code(&made("a.csv", "1,2,3,4,5,6,7,8,9,0\n".repeat(50_001))), "TOO_LARGE");
+    assert_eq!(code(&made("a.md", "a\n\n".repeat(100_001))), "TOO_LARGE");
 }
 
 #[test]
 fn nesting_without_end_is_read_or_refused() {
-    let deep = 100_000;
+    let deep = 20_000;
     for (name, text) in [
         ("a.json", "[".repeat(deep)),
         ("a.json", "[".repeat(deep) + &"]".repeat(deep)),
@@ -114,7 +114,8 @@ fn drawn(content: &[u8], forms: &[(&str, &str)], pages: usize) -> Vec<u8> {
     let mut stream = Stream::new(Dictionary::new(), content.to_vec());
     stream.compress().unwrap();
     let content = document.add_object(stream);
-    let page = dictionary! { "Type" => "Page", "Parent" => tree, "Resources" => resources, "Contents" => content };
+    let page =
+        dictionary! { "Type" => "Page", "Parent" => tree, "Resources" => resources, "Contents" => content };
     let kids: Vec<Object> = (0..pages).map(|_| document.add_object(page.clone()).into()).collect();
     let count = kids.len() as i64;
     document.objects.insert(tree, dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count }.into());
@@ -135,7 +136,7 @@ fn a_drawing_in_a_page_is_read_also_if_it_contains_itself() {
 
 #[test]
 fn a_file_that_unpacks_to_far_more_than_it_has_is_refused() {
-    let bomb = drawn(&[b"%".to_vec(), vec![b'a'; 1 << 20]].concat(), &[], 80);
+    let bomb = drawn(&vec![b')'; 1 << 20], &[], 65);
     assert!(bomb.len() < 64 << 10);
     let why = extracted(&made("a.pdf", bomb)).unwrap_err();
     assert_eq!(why.code, "TOO_LARGE");
