@@ -5,7 +5,7 @@
 //! ambiguous is not guessed: `03/04/2024` is no date here.
 
 pub mod date;
-mod lists;
+pub(crate) mod lists;
 pub mod name;
 pub mod quantity;
 pub mod sentence;

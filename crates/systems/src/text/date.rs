@@ -106,7 +106,7 @@ fn number(tokens: &Tokens<'_>, at: usize, length: std::ops::RangeInclusive<usize
 /// Four digits, and no year before our era; with a month three digits are a year too.
 fn year(tokens: &Tokens<'_>, at: usize) -> Option<u16> {
     let year = number(tokens, at, 3..=4)?;
-    let before_our_era = tokens.is_one_of(at + 1, &["bc", "bce"])
+    let before_our_era = tokens.is_any(at + 1, &["bc", "bce"])
         || (tokens.is(at + 1, "B") && tokens.mark(at + 2) == Some('.') && tokens.is(at + 3, "C"));
     (year > 0 && !before_our_era && !goes_on(tokens, at)).then_some(year)
 }
@@ -177,7 +177,7 @@ fn day_first(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
     if tokens.mark(next) == Some('.') && tokens.is_glued(next) {
         next += 1;
     }
-    if tokens.is_one_of(next, &["de", "of"]) {
+    if tokens.is_any(next, &["de", "of"]) {
         next += 1;
     }
     let (month, next) = month_at(tokens, next)?;
@@ -202,11 +202,14 @@ fn month_only(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
 
 fn day_at(tokens: &Tokens<'_>, at: usize) -> Option<(u8, usize)> {
     let day = u8::try_from(number(tokens, at, 1..=2)?).ok().filter(|day| (1..=31).contains(day))?;
-    let ordinal = tokens.is_glued(at + 1) && tokens.is_one_of(at + 1, &["nd", "rd", "st", "th"]);
+    let ordinal = tokens.is_glued(at + 1) && tokens.is_any(at + 1, &["nd", "rd", "st", "th"]);
     Some((day, at + 1 + usize::from(ordinal)))
 }
 
 fn month_at(tokens: &Tokens<'_>, at: usize) -> Option<(u8, usize)> {
+    // A month is looked for only where a number is near.
+    let near = (at + 1..at + 4).chain(at.checked_sub(1)).chain(at.checked_sub(2));
+    near.into_iter().find(|it| tokens.number(*it).is_some())?;
     let month = lists::month(tokens.word(at))?;
     let short = tokens.mark(at + 1) == Some('.') && tokens.is_glued(at + 1);
     Some((month, at + 1 + usize::from(short)))
@@ -214,13 +217,14 @@ fn month_at(tokens: &Tokens<'_>, at: usize) -> Option<(u8, usize)> {
 
 /// A year, perhaps behind a comma or an "of".
 fn year_behind(tokens: &Tokens<'_>, at: usize) -> Option<(u16, usize)> {
-    let between = tokens.mark(at) == Some(',') || tokens.is_one_of(at, &["de", "del", "of"]);
+    let between = tokens.mark(at) == Some(',') || tokens.is_any(at, &["de", "del", "of"]);
     let at = at + usize::from(between);
     Some((year(tokens, at)?, at + 1))
 }
 
-/// `Q2 2023`, `second quarter of 2023`, `H1 2023`, `first half of 2023`.
-fn part_of_year(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
+/// `Q2 2023`, `the second quarter of 2023`, `H1 2023`, `first half of 2023`.
+fn part_of_year(tokens: &Tokens<'_>, begin: usize) -> Option<(Date, usize)> {
+    let at = begin + usize::from(tokens.is(begin, "the"));
     let (from, months, next) = match tokens.word(at) {
         short @ ("Q1" | "Q2" | "Q3" | "Q4") => (3 * (short.as_bytes()[1] - b'1') + 1, 3, at + 1),
         "H1" => (1, 6, at + 1),
@@ -234,19 +238,22 @@ fn part_of_year(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
     };
     let next = next + usize::from(tokens.is(next, "fiscal"));
     let (year, next) = year_behind(tokens, next).filter(|(year, _)| *year > 999)?;
-    Some((Date::Months { year, from, to: from + months - 1 }, next - at))
+    Some((Date::Months { year, from, to: from + months - 1 }, next - begin))
 }
 
 /// `1990s`, `the 1990's`.
-fn decade(tokens: &Tokens<'_>, at: usize) -> Option<(Date, usize)> {
+fn decade(tokens: &Tokens<'_>, begin: usize) -> Option<(Date, usize)> {
+    let article = usize::from(tokens.is(begin, "the"));
+    let at = begin + article;
     let year =
         number(tokens, at, 4..=4).filter(|year| year.is_multiple_of(10) && (1000..=2990).contains(year))?;
     let plain = tokens.is_glued(at + 1) && tokens.word(at + 1) == "s";
     if plain {
-        return Some((Date::Decade(year), 2));
+        return Some((Date::Decade(year), 2 + article));
     }
     let quoted = matches!(tokens.mark(at + 1), Some('\'' | '’')) && tokens.is_glued(at + 1);
-    (quoted && tokens.is_glued(at + 2) && tokens.word(at + 2) == "s").then_some((Date::Decade(year), 3))
+    (quoted && tokens.is_glued(at + 2) && tokens.word(at + 2) == "s")
+        .then_some((Date::Decade(year), 3 + article))
 }
 
 /// Years that people write about; four other digits are more often a number of things.
@@ -262,7 +269,7 @@ fn year_alone(tokens: &Tokens<'_>, at: usize, before: Option<&Found<Date>>) -> O
     // "between 1914 and 1918", "1914–1918": the second needs no word of its own.
     let goes_with =
         before.is_some_and(|found| previous > 0 && found.range.end == tokens.bytes(0..previous).end);
-    let listed = tokens.is_one_of(previous, &["and", "or", "through", "to", "until"])
+    let listed = tokens.is_any(previous, &["and", "or", "through", "to", "until"])
         || matches!(tokens.mark(previous), Some('–' | '—' | '-' | ',' | '/'));
     (led || (goes_with && listed)).then_some((Date::Year(year), 1))
 }
@@ -334,9 +341,9 @@ mod tests {
     #[test]
     fn months_quarters_years_and_decades() {
         check("In March 2024 and Q2 2023.", &[("March 2024", "2024-03"), ("Q2 2023", "2023-04/2023-06")]);
-        check("the second quarter of 2023", &[("second quarter of 2023", "2023-04/2023-06")]);
-        check("in the second half of 2023", &[("second half of 2023", "2023-07/2023-12")]);
-        check("Since 1998, in the 1990s", &[("1998", "1998"), ("1990s", "1990/1999")]);
+        check("the second quarter of 2023", &[("the second quarter of 2023", "2023-04/2023-06")]);
+        check("in the second half of 2023", &[("the second half of 2023", "2023-07/2023-12")]);
+        check("Since 1998, in the 1990s", &[("1998", "1998"), ("the 1990s", "1990/1999")]);
         check("between 1914 and 1918", &[("1914", "1914"), ("1918", "1918")]);
         check("The war (1914–1918) ended.", &[("1914", "1914"), ("1918", "1918")]);
         check("in 2020 and 2021", &[("2020", "2020"), ("2021", "2021")]);

@@ -2,8 +2,48 @@
 
 use std::sync::LazyLock;
 
-/// Sorted, so that it is searched and not walked.
-pub type List = LazyLock<Vec<&'static str>>;
+use super::token::hash;
+
+pub type List = LazyLock<Words>;
+
+/// A set of words in lower case, found by their hash. Half of its slots are empty, so that few are looked at.
+#[derive(Debug)]
+pub struct Words {
+    slots: Vec<&'static str>,
+}
+
+impl Words {
+    fn of(words: impl Iterator<Item = &'static str>) -> Words {
+        let words: Vec<&str> = words.collect();
+        let mut slots = vec![""; (2 * words.len()).next_power_of_two()];
+        let mask = slots.len() - 1;
+        for word in words {
+            let mut at = hash(word) as usize & mask;
+            while !slots[at].is_empty() {
+                at = (at + 1) & mask;
+            }
+            slots[at] = word;
+        }
+        Words { slots }
+    }
+
+    /// `hash` is the word's own.
+    pub fn holds(&self, word: &str, hash: u32) -> bool {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while !self.slots[at].is_empty() {
+            let same = match word.is_ascii() {
+                true => self.slots[at].eq_ignore_ascii_case(word),
+                false => self.slots[at] == word.to_lowercase(),
+            };
+            if same {
+                return true;
+            }
+            at = (at + 1) & mask;
+        }
+        false
+    }
+}
 
 pub static BEFORE_A_YEAR: List = LazyLock::new(|| section(WORDS, "before a year"));
 pub static ABBREVIATIONS: List = LazyLock::new(|| section(WORDS, "abbreviations"));
@@ -21,16 +61,13 @@ pub static NAME_PARTICLES: List = LazyLock::new(|| section(WORDS, "name particle
 const WORDS: &str = include_str!("words.txt");
 
 /// The words of one section, which begins with `# its name:`.
-pub fn section(source: &'static str, name: &str) -> Vec<&'static str> {
+pub fn section(source: &'static str, name: &str) -> Words {
     let headed = |line: &&str| {
         line.strip_prefix("# ").and_then(|line| line.split(':').next()).is_some_and(|it| it == name)
     };
     let mut lines = source.lines().skip_while(|line| !headed(line));
     assert!(lines.next().is_some(), "the list of words has no section {name:?}");
-    let mut words: Vec<&str> =
-        lines.take_while(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect();
-    words.sort_unstable();
-    words
+    Words::of(lines.take_while(|line| !line.starts_with('#')).flat_map(str::split_whitespace))
 }
 
 /// English, German, French, Spanish; whole and short.
@@ -56,4 +93,20 @@ pub fn month(word: &str) -> Option<u8> {
 pub fn ordinal(word: &str) -> Option<u8> {
     let words = ["first", "second", "third", "fourth"];
     words.iter().zip(0..).find(|(it, _)| it.eq_ignore_ascii_case(word)).map(|(_, which)| which)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::token::Tokens;
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_whatever_case_it_is_written() {
+        let words = section("# a: Some.\none übung\n\n# b: Others.\ntwo\n", "a");
+        for (text, found) in
+            [("One", true), ("ONE", true), ("Übung", true), ("two", false), ("on", false), ("1", false)]
+        {
+            assert_eq!(Tokens::of(text).is_one_of(0, &words), found, "{text}");
+        }
+    }
 }

@@ -113,7 +113,7 @@ fn is_surely_a_name(word: &str) -> bool {
 }
 
 fn kind_of(tokens: &Tokens<'_>, at: usize, end: usize) -> NameKind {
-    let any = |list: &[&str]| (at..end).any(|it| tokens.is_one_of(it, list));
+    let any = |list: &lists::Words| (at..end).any(|it| tokens.is_one_of(it, list));
     let title_before = at > 0 && tokens.is_one_of(at - 1, &lists::TITLES);
     let title_before = title_before
         || (at > 1 && tokens.mark(at - 1) == Some('.') && tokens.is_one_of(at - 2, &lists::TITLES));

@@ -60,7 +60,10 @@ pub fn find(tokens: &Tokens<'_>, dates: &[Found<Date>]) -> Vec<Found<Quantity>> 
             at += 1;
             continue;
         }
-        match quantity_at(tokens, at) {
+        // "5 March 2024": what reaches into a date is part of it.
+        let date_start = dates.peek().map_or(usize::MAX, |date| date.range.start);
+        let ends_before = |end: usize| tokens.bytes(at..end).end <= date_start;
+        match quantity_at(tokens, at).filter(|(_, end)| ends_before(*end)) {
             Some((value, end)) => {
                 found.push(Found { range: tokens.bytes(at..end), value });
                 at = end;
@@ -135,10 +138,11 @@ fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
     continues || glued_word || next_is_tied
 }
 
-/// Letters are glued behind that are no unit: `21st`, `3D`, `5G`.
+/// Letters are glued behind that are no unit (`21st`, `3D`, `5G`), or it is part of a date: `15 March`, `44 BC`.
 fn is_cut(tokens: &Tokens<'_>, end: usize, unit: Unit) -> bool {
-    let half_past = tokens.is_one_of(end, &["am", "pm"]);
-    unit == Unit::None && (half_past || (tokens.is_glued(end) && !tokens.word(end).is_empty()))
+    let of_a_date =
+        tokens.is_any(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
+    unit == Unit::None && (of_a_date || (tokens.is_glued(end) && !tokens.word(end).is_empty()))
 }
 
 /// The number of a thing with a name or a label: `Boeing 747`, `type 2`, `No. 5`.
@@ -148,7 +152,9 @@ fn says_which(tokens: &Tokens<'_>, at: usize) -> bool {
         return tokens.is_one_of(before - 1, &lists::BEFORE_NUMBERS);
     }
     let named = tokens.is_capital(before) && !tokens.is_one_of(before, &lists::FUNCTION_WORDS);
-    named || tokens.is_one_of(before, &lists::NUMBERED)
+    // "the 2014 World Cup"
+    let edition = tokens.str(at).len() == 4 && tokens.is(before, "the") && tokens.is_capital(at + 1);
+    named || edition || tokens.is_one_of(before, &lists::NUMBERED)
 }
 
 #[cfg(test)]
@@ -238,6 +244,7 @@ mod tests {
             "won 3-1",
             "at 10:30",
             "at 9 pm",
+            "on 15 March 44 BC",
             "version 3.2.1",
             "the 21st day",
             "3D films",
@@ -253,6 +260,7 @@ mod tests {
             "GPT-4",
             "5G",
             "chapters 1,2",
+            "the 2014 World Cup",
         ] {
             check(text, &[]);
         }

@@ -1,8 +1,9 @@
 //! A text as words, numbers and marks, each with the bytes where it stands. Everything else here reads these and never the
 //! characters, looks a bounded number of them ahead, and so takes time in proportion to the text.
 
-use std::cmp::Ordering;
 use std::ops::Range;
+
+use super::lists::Words;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Token {
@@ -12,6 +13,8 @@ pub struct Token {
     pub glued: bool,
     /// Line breaks before it.
     pub breaks: usize,
+    /// Of its letters in lower case: words are looked up in many lists, and hashed once.
+    hash: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +56,8 @@ impl<'a> Tokens<'a> {
             } else {
                 (Kind::Mark(first), first.len_utf8())
             };
-            all.push(Token { range: at..at + length, kind, glued, breaks });
+            let hash = if kind == Kind::Word { hash(&rest[..length]) } else { 0 };
+            all.push(Token { range: at..at + length, kind, glued, breaks, hash });
             while characters.next_if(|(next, _)| *next < at + length).is_some() {}
             (glued, breaks) = (true, 0);
         }
@@ -121,8 +125,17 @@ impl<'a> Tokens<'a> {
         self.word(at).starts_with(char::is_uppercase)
     }
 
-    pub fn is_one_of(&self, at: usize, sorted: &[&str]) -> bool {
-        is_one_of(self.word(at), sorted)
+    /// Whether a list has the word that stands there, in whatever case it is written.
+    pub fn is_one_of(&self, at: usize, list: &Words) -> bool {
+        match self.all.get(at) {
+            Some(Token { kind: Kind::Word, hash, .. }) => list.holds(self.str(at), *hash),
+            _ => false,
+        }
+    }
+
+    /// The same for a few words.
+    pub fn is_any(&self, at: usize, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(at, word))
     }
 
     pub fn is(&self, at: usize, word: &str) -> bool {
@@ -169,18 +182,14 @@ fn number_length(text: &str) -> usize {
     text.len()
 }
 
-/// Whether a sorted list of lower-case words has this one, in whatever case it is written.
-pub fn is_one_of(word: &str, sorted: &[&str]) -> bool {
-    !word.is_empty() && sorted.binary_search_by(|listed| in_lower_case(listed, word)).is_ok()
-}
-
-/// How a listed word compares with one that is read in lower case. Other letters than ASCII must be written as listed, but
-/// for their first: `Übung`.
-pub(crate) fn in_lower_case(listed: &str, word: &str) -> Ordering {
-    if word.is_ascii() {
-        return listed.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase()));
+/// FNV-1a of a word in lower case.
+pub(super) fn hash(word: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let start = 0x811c_9dc5;
+    match word.is_ascii() {
+        true => word.bytes().map(|byte| byte.to_ascii_lowercase()).fold(start, step),
+        false => word.to_lowercase().bytes().fold(start, step),
     }
-    listed.chars().cmp(word.chars().flat_map(char::to_lowercase))
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Numbers in words, up to ninety-nine, with "hundred" and a magnitude behind them. "One" alone is more often a pronoun.
 
 use super::plain::{Decimal, Written};
-use crate::text::token::{Tokens, in_lower_case};
+use crate::text::token::Tokens;
 
 pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
-    let first = value(tokens.word(at)).filter(|_| !is_named(tokens, at))?;
+    let magnitude = |at: usize| tokens.is_any(at, &["billion", "million", "thousand", "trillion"]);
+    let article = tokens.is(at, "a") && (magnitude(at + 1) || tokens.is(at + 1, "hundred"));
+    let first = if article { Some(1) } else { value(tokens.word(at)) };
+    let first = first.filter(|_| !is_named(tokens, at))?;
     let (mut number, mut next) = (first, at + 1);
     let is_tens = first >= 20;
     if is_tens && tokens.mark(next) == Some('-') && tokens.is_glued(next) && tokens.is_glued(next + 1) {
@@ -13,10 +16,10 @@ pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
     }
     if tokens.is(next, "hundred") && number < 10 {
         (number, next) = (number * 100, next + 1);
-    } else if number == 1 && !tokens.is_one_of(next, &["billion", "million", "thousand", "trillion"]) {
+    } else if number == 1 && !magnitude(next) {
         return None;
     }
-    let is_fraction = tokens.is_one_of(next, &["fifths", "half", "quarters", "tenths", "thirds"]);
+    let is_fraction = tokens.is_any(next, &["fifths", "half", "quarters", "tenths", "thirds"]);
     let is_adjective = tokens.mark(next) == Some('-') && tokens.is_glued(next);
     if is_fraction || is_adjective {
         return None;
@@ -32,38 +35,39 @@ fn is_named(tokens: &Tokens<'_>, at: usize) -> bool {
     tied || (tokens.is_capital(at) && (inside || tokens.is_capital(at + 1)))
 }
 
-/// Sorted: every word of a text is looked up here.
-const VALUES: [(&str, u32); 27] = [
-    ("eight", 8),
-    ("eighteen", 18),
-    ("eighty", 80),
-    ("eleven", 11),
-    ("fifteen", 15),
-    ("fifty", 50),
-    ("five", 5),
-    ("forty", 40),
-    ("four", 4),
-    ("fourteen", 14),
-    ("nine", 9),
-    ("nineteen", 19),
-    ("ninety", 90),
-    ("one", 1),
-    ("seven", 7),
-    ("seventeen", 17),
-    ("seventy", 70),
-    ("six", 6),
-    ("sixteen", 16),
-    ("sixty", 60),
-    ("ten", 10),
-    ("thirteen", 13),
-    ("thirty", 30),
-    ("three", 3),
-    ("twelve", 12),
-    ("twenty", 20),
-    ("two", 2),
+const ONES: [&str; 20] = [
+    "",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
 ];
+const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 fn value(word: &str) -> Option<u32> {
-    let at = VALUES.binary_search_by(|(listed, _)| in_lower_case(listed, word)).ok()?;
-    Some(VALUES[at].1)
+    // Every word of a text comes here: most go at once.
+    let begins =
+        matches!(word.as_bytes().first()?.to_ascii_lowercase(), b'e' | b'f' | b'n' | b'o' | b's' | b't');
+    if !begins || !(3..=9).contains(&word.len()) {
+        return None;
+    }
+    let among = |list: &[&str]| {
+        list.iter().position(|it| it.eq_ignore_ascii_case(word)).and_then(|at| u32::try_from(at).ok())
+    };
+    among(&ONES).or_else(|| Some(20 + 10 * among(&TENS)?))
 }

@@ -87,18 +87,18 @@ pub fn behind(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, u
     if word.is_empty() {
         return None;
     }
-    if tokens.is_one_of(at, &["basis", "percentage"]) && tokens.is_one_of(at + 1, &["point", "points"]) {
+    if tokens.is_any(at, &["basis", "percentage"]) && tokens.is_any(at + 1, &["point", "points"]) {
         let unit = if tokens.is(at, "basis") { "basis point" } else { "percentage point" };
         return Some((Unit::Word(unit), at + 2));
     }
     if tokens.is(at, "per") && tokens.is(at + 1, "cent") {
         return Some((Unit::Percent, at + 2));
     }
-    if tokens.is_one_of(at, &["sq", "square"]) {
+    if tokens.is_any(at, &["sq", "square"]) {
         let point = usize::from(tokens.mark(at + 1) == Some('.'));
         return squared(tokens.word(at + 1 + point)).map(|unit| (Unit::Measure(unit), at + 2 + point));
     }
-    if tokens.is_one_of(at, &["degree", "degrees"]) {
+    if tokens.is_any(at, &["degree", "degrees"]) {
         return scale(tokens.word(at + 1)).map(|unit| (Unit::Measure(unit), at + 2));
     }
     money(tokens, at, is_large).or_else(|| measure(tokens, at, word))
@@ -149,7 +149,7 @@ fn money(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, usize)
 }
 
 fn measure(tokens: &Tokens<'_>, at: usize, word: &str) -> Option<(Unit, usize)> {
-    if tokens.is_one_of(at, &["percent", "prozent"]) {
+    if tokens.is_any(at, &["percent", "prozent"]) {
         return Some((Unit::Percent, at + 1));
     }
     if let Some(word) = period(word) {
@@ -244,8 +244,8 @@ fn technical(word: &str) -> Option<&'static str> {
         "MWh" => "MWh",
         "GWh" => "GWh",
         "TWh" => "TWh",
-        "volt" | "volts" => "V",
-        "watt" | "watts" => "W",
+        "V" | "volt" | "volts" => "V",
+        "W" | "watt" | "watts" => "W",
         "KB" | "kB" => "kB",
         "MB" | "megabytes" => "MB",
         "GB" | "gigabytes" => "GB",
