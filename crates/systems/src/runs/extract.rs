@@ -29,11 +29,13 @@ use super::builtin::{again, never, over, stopped};
 use super::sniff::{self, sniff};
 use super::step::{Document, Input, Step, StepFailed, Stepping};
 use crate::time::within;
-use form::Form;
 pub use form::{Block, Extracted, Kind};
+use form::{Form, bounded};
 
 /// As much as an upload may have.
 pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+/// Of Markdown and JSON, which their parsers hold as a whole, in some ten times as many bytes.
+pub const HELD_BYTES_MAX: usize = 16 << 20;
 /// They use a processor each, and more at once are no faster; those left behind count.
 pub const PARSERS_MAX: usize = 8;
 /// Longer than a document should take, shorter than a run's window: the failure says what happened, a time-out would not.
@@ -115,17 +117,16 @@ async fn beside(
 /// The text of a document with its structure.
 pub fn extract(document: &Document, stop: watch::Receiver<bool>) -> Result<Extracted, StepFailed> {
     let bytes = &document.bytes[..];
-    if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(never(
-            TOO_LARGE,
-            format!("{} bytes; at most {DOCUMENT_BYTES_MAX} are read", bytes.len()),
-        ));
-    }
     if bytes.trim_ascii().is_empty() {
         return Err(never(EMPTY, "there is nothing in it"));
     }
     // Whoever made the document sniffed it; a library's user may have written anything there.
     let media_type = sniff(bytes, &document.name);
+    let most = match media_type {
+        sniff::MARKDOWN | sniff::JSON => HELD_BYTES_MAX,
+        _ => DOCUMENT_BYTES_MAX,
+    };
+    bounded(&format!("bytes of {media_type}"), bytes.len(), most)?;
     let mut form = Form::new(media_type, stop);
     match media_type {
         sniff::PDF => pdf::read(bytes, &mut form)?,

@@ -70,6 +70,8 @@ fn what_is_too_much_fails_and_is_not_cut() {
     assert_eq!(code(&made("a.txt", line.repeat(5))), "TOO_LARGE");
     assert_eq!(code(&made("a.csv", "1,2,3,4,5,6,7,8,9,0\n".repeat(50_001))), "TOO_LARGE");
     assert_eq!(code(&made("a.md", "a\n\n".repeat(100_001))), "TOO_LARGE");
+    let why = extracted(&made("a.md", vec![b'a'; (16 << 20) + 1])).unwrap_err();
+    assert_eq!(why.to_string(), "TOO_LARGE: more than 16777216 bytes of text/markdown");
 }
 
 #[test]
