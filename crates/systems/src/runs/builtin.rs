@@ -43,6 +43,11 @@ impl StepSettings {
     /// The step that they describe, or what is wrong with them.
     pub fn step(&self) -> Result<Arc<dyn Step>, String> {
         let name = self.name.as_deref().or(self.builtin.as_deref()).ok_or("a step needs a name")?;
+        if !is_name(name) {
+            return Err(format!(
+                "{name:?} is no name of a step: letters, digits, - and _, {NAME_BYTES_MAX} at most"
+            ));
+        }
         let remote = self.token_variable.is_some() || self.send.is_some();
         match (&self.builtin, &self.command, &self.url) {
             (Some(builtin), None, None) if !remote && self.limit_s.is_none() && name == builtin => {
@@ -71,6 +76,14 @@ impl StepSettings {
             _ => Err(format!("the step {name:?} needs one of builtin, command and url")),
         }
     }
+}
+
+/// It stands in records, in a header and in a variable.
+const NAME_BYTES_MAX: usize = 64;
+
+fn is_name(name: &str) -> bool {
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
+    fits && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// It would fail in the same way again.

@@ -31,7 +31,7 @@ use super::builtin::{again, never, over, stopped};
 use super::step::{Input, Step, StepFailed, Stepping};
 use crate::time::within;
 
-/// Twice what a text may have: whoever takes one apart says about as much again.
+/// Several times what a text may have: whoever takes one apart says as much again.
 pub const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// Half of a run's window, so that a second attempt has a chance.
 const LIMIT_S: u64 = 55;

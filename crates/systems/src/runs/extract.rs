@@ -29,11 +29,13 @@ use super::builtin::{again, never, over, stopped};
 use super::sniff::{self, sniff};
 use super::step::{Document, Input, Step, StepFailed, Stepping};
 use crate::time::within;
-use form::Form;
 pub use form::{Block, Extracted, Kind};
+use form::{Form, bounded};
 
 /// As much as an upload may have.
 pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+/// Of Markdown and JSON, which their parsers hold as a whole, in some ten times as many bytes.
+pub const HELD_BYTES_MAX: usize = 16 << 20;
 /// They use a processor each, and more at once are no faster; those left behind count.
 pub const PARSERS_MAX: usize = 8;
 /// Longer than a document should take, shorter than a run's window: the failure says what happened, a time-out would not.
@@ -77,33 +79,37 @@ impl Step for Extract {
         let places = self.places.clone();
         Box::pin(async move {
             let stop = input.stop.clone();
+            let parse = move || {
+                let extracted = extract(&input.document, input.stop.clone())?;
+                Ok(serde_json::to_value(extracted).expect("texts and numbers are JSON"))
+            };
             tokio::select! {
-                extracted = beside(places, input) => extracted,
+                extracted = beside(places, parse) => extracted,
                 () = stopped(stop) => Err(over()),
             }
         })
     }
 }
 
-/// Extracts on a thread of its own.
-async fn beside(places: Arc<Semaphore>, input: Input) -> Result<Value, StepFailed> {
+/// Parses on a thread of its own.
+async fn beside(
+    places: Arc<Semaphore>,
+    parse: impl FnOnce() -> Result<Value, StepFailed> + Send + 'static,
+) -> Result<Value, StepFailed> {
     let place = match within(PLACE_WITHIN, places.acquire_owned()).await {
         Ok(place) => place.expect("it is never closed"),
         Err(_) => return Err(again("BUSY", format!("{PARSERS_MAX} other documents are still being read"))),
     };
     let (tell, told) = oneshot::channel();
     // Joined by nobody on purpose: see above.
-    let started =
-        thread::Builder::new().name("extract".to_string()).stack_size(STACK_BYTES).spawn(move || {
-            let extracted = catch_unwind(AssertUnwindSafe(|| {
-                let extracted = extract(&input.document, input.stop.clone())?;
-                Ok(serde_json::to_value(extracted).expect("texts and numbers are JSON"))
-            }));
-            let extracted = extracted.unwrap_or_else(|_| Err(never(BROKEN, "the parser gave up on it")));
-            drop(place);
-            // Nobody listens any more if the run is over.
-            let _ = tell.send(extracted);
-        });
+    let thread = thread::Builder::new().name("extract".to_string()).stack_size(STACK_BYTES);
+    let started = thread.spawn(move || {
+        let parsed = catch_unwind(AssertUnwindSafe(parse));
+        let parsed = parsed.unwrap_or_else(|_| Err(never(BROKEN, "the parser gave up on it")));
+        drop(place);
+        // Nobody listens any more if the run is over.
+        let _ = tell.send(parsed);
+    });
     started.map_err(|why| again("BUSY", format!("no thread for it: {why}")))?;
     told.await.unwrap_or_else(|_| Err(never(BROKEN, "the parser ended without a word")))
 }
@@ -111,17 +117,16 @@ async fn beside(places: Arc<Semaphore>, input: Input) -> Result<Value, StepFaile
 /// The text of a document with its structure.
 pub fn extract(document: &Document, stop: watch::Receiver<bool>) -> Result<Extracted, StepFailed> {
     let bytes = &document.bytes[..];
-    if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(never(
-            TOO_LARGE,
-            format!("{} bytes; at most {DOCUMENT_BYTES_MAX} are read", bytes.len()),
-        ));
-    }
     if bytes.trim_ascii().is_empty() {
         return Err(never(EMPTY, "there is nothing in it"));
     }
     // Whoever made the document sniffed it; a library's user may have written anything there.
     let media_type = sniff(bytes, &document.name);
+    let most = match media_type {
+        sniff::MARKDOWN | sniff::JSON => HELD_BYTES_MAX,
+        _ => DOCUMENT_BYTES_MAX,
+    };
+    bounded(&format!("bytes of {media_type}"), bytes.len(), most)?;
     let mut form = Form::new(media_type, stop);
     match media_type {
         sniff::PDF => pdf::read(bytes, &mut form)?,
@@ -140,4 +145,41 @@ pub fn extract(document: &Document, stop: watch::Receiver<bool>) -> Result<Extra
         }
     }
     form.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_parser_that_panics_fails_its_document_and_leaves_its_place() {
+        let places = Arc::new(Semaphore::new(1));
+        let why = beside(places.clone(), || panic!("an index out of bounds")).await.unwrap_err();
+        assert_eq!((&why.code[..], why.permanent), (BROKEN, true));
+        assert_eq!(beside(places, || Ok(Value::Null)).await, Ok(Value::Null));
+    }
+
+    #[tokio::test]
+    async fn a_parser_that_runs_away_is_left_behind_and_keeps_its_place() {
+        let places = Arc::new(Semaphore::new(2));
+        let (release, held) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let runs_away = beside(places.clone(), move || {
+            begin.send(()).expect("somebody waits for it");
+            // Until the other end is dropped.
+            let _ = held.recv();
+            Ok(Value::Null)
+        });
+        tokio::select! {
+            _ = runs_away => panic!("it was not to end"),
+            begun = begun => begun.unwrap(),
+        }
+        assert_eq!(places.available_permits(), 1);
+        assert_eq!(beside(places.clone(), || Ok(Value::Null)).await, Ok(Value::Null));
+        drop(release);
+        let both = places.acquire_many(2).await;
+        assert!(both.is_ok());
+    }
 }

@@ -47,7 +47,7 @@ pub fn sniff(bytes: &[u8], name: &str) -> &'static str {
         Said::Csv => CSV,
         Said::Plain => PLAIN,
         Said::Nothing if looks_like_markdown(&text) => MARKDOWN,
-        Said::Nothing if looks_like_columns(&text) => CSV,
+        Said::Nothing if looks_like_columns(&text, cut) => CSV,
         Said::Nothing => PLAIN,
     }
 }
@@ -107,13 +107,14 @@ fn markup(text: &str) -> Markup {
         rest = after.trim_start();
     }
     let opens = |name: &&str| {
-        let Some(tag) = rest.strip_prefix('<').and_then(|tag| tag.get(..=name.len())) else { return false };
-        tag[..name.len()].eq_ignore_ascii_case(name)
-            && tag.ends_with(|end: char| end.is_ascii_whitespace() || matches!(end, '>' | '/'))
+        let tag = rest.as_bytes().strip_prefix(b"<").unwrap_or_default();
+        let Some((tag, after)) = tag.split_at_checked(name.len()) else { return false };
+        let ends = after.first().is_some_and(|end| end.is_ascii_whitespace() || matches!(end, b'>' | b'/'));
+        ends && tag.eq_ignore_ascii_case(name.as_bytes())
     };
-    match PAGE.iter().any(|name| opens(name)) {
+    match PAGE.iter().any(&opens) {
         true => Markup::Page,
-        false if TAGS.iter().any(|name| opens(name)) => Markup::Tags,
+        false if TAGS.iter().any(opens) => Markup::Tags,
         // Markdown may begin with a comment as well.
         false if commented && rest.starts_with('<') => Markup::Tags,
         false => Markup::None,
@@ -151,14 +152,15 @@ fn looks_like_markdown(text: &str) -> bool {
 }
 
 /// Line after line with the same number of columns, three at least: two are in any text with a comma a line.
-fn looks_like_columns(text: &str) -> bool {
+fn looks_like_columns(text: &str, cut: bool) -> bool {
+    // The last line may be half of one.
+    let text = if cut { text.rsplit_once('\n').map_or(text, |(whole, _)| whole) } else { text };
     let lines: Vec<&str> =
         text.lines().filter(|line| !line.trim().is_empty()).take(LINES_LOOKED_AT).collect();
     DELIMITERS.iter().any(|delimiter| {
         let columns = |line: &str| 1 + outside_quotes(line, *delimiter);
         let first = lines.first().map_or(0, |line| columns(line));
-        // The last line looked at may be cut.
-        lines.len() >= 3 && first >= 3 && lines[..lines.len() - 1].iter().all(|line| columns(line) == first)
+        lines.len() >= 3 && first >= 3 && lines.iter().all(|line| columns(line) == first)
     })
 }
 

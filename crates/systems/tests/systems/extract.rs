@@ -8,7 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::Index;
 use serde_json::Value;
-use tenure_systems::runs::extract::{Extract, Extracted};
+use tenure_systems::runs::extract::{Extract, Extracted, extract};
+use tenure_systems::runs::interpret::interpret;
 use tenure_systems::runs::step::{Document, Input, Step, StepFailed};
 use tokio::sync::watch;
 
@@ -66,14 +67,16 @@ fn what_has_no_text_fails_with_a_code_that_says_why() {
 fn what_is_too_much_fails_and_is_not_cut() {
     let line = "word ".repeat(200_000);
     assert_eq!(extracted(&made("a.txt", &line[..])).unwrap().blocks.len(), 1);
-    assert_eq!(code(&made("a.txt", line.repeat(9))), "TOO_LARGE");
-    assert_eq!(code(&made("a.csv", "1,2,3,4,5,6,7,8,9,0\n".repeat(100_001))), "TOO_LARGE");
-    assert_eq!(code(&made("a.md", "a\n\n".repeat(200_001))), "TOO_LARGE");
+    assert_eq!(code(&made("a.txt", line.repeat(5))), "TOO_LARGE");
+    assert_eq!(code(&made("a.csv", "1,2,3,4,5,6,7,8,9,0\n".repeat(50_001))), "TOO_LARGE");
+    assert_eq!(code(&made("a.md", "a\n\n".repeat(100_001))), "TOO_LARGE");
+    let why = extracted(&made("a.md", vec![b'a'; (16 << 20) + 1])).unwrap_err();
+    assert_eq!(why.to_string(), "TOO_LARGE: more than 16777216 bytes of text/markdown");
 }
 
 #[test]
 fn nesting_without_end_is_read_or_refused() {
-    let deep = 100_000;
+    let deep = 20_000;
     for (name, text) in [
         ("a.json", "[".repeat(deep)),
         ("a.json", "[".repeat(deep) + &"]".repeat(deep)),
@@ -136,12 +139,43 @@ fn a_drawing_in_a_page_is_read_also_if_it_contains_itself() {
 
 #[test]
 fn a_file_that_unpacks_to_far_more_than_it_has_is_refused() {
-    let bomb = drawn(&[b"%".to_vec(), vec![b'a'; 1 << 20]].concat(), &[], 80);
+    let bomb = drawn(&vec![b')'; 1 << 20], &[], 33);
     assert!(bomb.len() < 64 << 10);
     let why = extracted(&made("a.pdf", bomb)).unwrap_err();
     assert_eq!(why.code, "TOO_LARGE");
     assert!(why.details.contains("unpacked"), "{}", why.details);
     assert_eq!(code(&made("a.pdf", drawn(b"", &[], 2_001))), "TOO_LARGE");
+}
+
+#[test]
+fn a_file_with_nesting_without_end_is_read_or_refused() {
+    let deep = 20_000;
+    for content in [
+        "[".repeat(deep),
+        "(".repeat(deep),
+        "<<".repeat(deep),
+        "<</a ".repeat(deep),
+        "q ".repeat(deep) + "BT /F1 12 Tf (text) Tj ET",
+        "[".repeat(deep) + &"]".repeat(deep) + " TJ",
+    ] {
+        let drawn = drawn(content.as_bytes(), &[], 1);
+        assert!(["text", "NOT_TEXT"].contains(&&code(&made("a.pdf", drawn))[..]), "{}", &content[..20]);
+    }
+    let plain = document("invoice.pdf").bytes;
+    for object in ["[".repeat(deep), "<</a ".repeat(deep), "(".repeat(deep), "1 0 obj ".repeat(deep)] {
+        let before = [b"%PDF-1.4\n1 0 obj\n", object.as_bytes(), b"\nendobj\n", &plain[..]].concat();
+        let after = [&plain[..], object.as_bytes()].concat();
+        for bytes in [before, after] {
+            assert!(["text", "BROKEN"].contains(&&code(&made("a.pdf", bytes))[..]));
+        }
+    }
+}
+
+#[test]
+fn a_parser_hears_that_the_run_is_over() {
+    for name in DOCUMENTS {
+        assert_eq!(extract(&document(name), watch::channel(true).1).unwrap_err().code, "STOPPED", "{name}");
+    }
 }
 
 /// As a pipeline runs it: what panics is a failure, too.
@@ -172,8 +206,16 @@ proptest! {
     #[test]
     fn any_text_of_marks_is_read(text in "[<>/a\\[\\](){}|#*`>:;,\"' \n\t&=-]{0,400}", name in prop_oneof![Just("a.md"), Just("a.html"), Just("a.csv"), Just("a.txt")]) {
         let start = if name == "a.html" { "<html>" } else { "" };
-        if let Err(why) = stepped(made(name, format!("{start}{text}"))) {
-            prop_assert_eq!(&why.code, "EMPTY");
+        match extracted(&made(name, format!("{start}{text}"))) {
+            Err(why) => prop_assert_eq!(&why.code, "EMPTY"),
+            Ok(extracted) => {
+                let whole: String = extracted.text.split_whitespace().collect();
+                let blocks: String = extracted.blocks.iter().flat_map(|block| block.text.split_whitespace()).collect();
+                prop_assert_eq!(whole, blocks);
+                if let Err(why) = interpret(&extracted, watch::channel(false).1) {
+                    prop_assert_eq!(why.code, "LOW_QUALITY");
+                }
+            }
         }
     }
 

@@ -88,9 +88,9 @@ fn a_text_that_nobody_could_read_is_not_interpreted_and_says_why() {
 
 #[test]
 fn long_lists_are_cut_and_say_so() {
-    let text = "Paid 5% on 2024-01-01.\n".repeat(10_001);
+    let text = "Paid 5% on 2024-01-01.\n".repeat(5_001);
     let found = interpreted(&made("a.txt", text)).unwrap().found;
-    assert_eq!((found.dates.len(), found.percentages.len()), (10_000, 10_000));
+    assert_eq!((found.dates.len(), found.percentages.len()), (5_000, 5_000));
     assert_eq!(found.cut, ["dates", "percentages"]);
 }
 

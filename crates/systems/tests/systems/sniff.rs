@@ -17,7 +17,7 @@ fn bytes_say_what_they_are_and_a_name_only_which_sort_of_text() {
         (b"<p align=center>Logo</p>", "README.md", "text/markdown"),
         (b"<?xml version='1.0'?><rss>", "a.html", "text/plain"),
         (b" {\"a\": [1, 2]}", "a.txt", "application/json"),
-        (b"\xfe\xff\0[\01\0]", "a", "application/json"),
+        (b"\xfe\xff\x00[\x001\x00]", "a", "application/json"),
         (b"{\"a\": [1, 2", "a.json", "text/plain"),
         (b"[link](there) and more", "a", "text/plain"),
         (b"# Title\n\n- one\n- two", "a", "text/markdown"),

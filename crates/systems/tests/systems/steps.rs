@@ -257,6 +257,7 @@ fn a_pipeline_is_read_from_settings_and_wrong_ones_are_refused() {
     for (settings, words) in [
         (json!({ "name": "ocr", "comand": ["ocr"] }), "unknown field `comand`"),
         (json!({ "command": ["ocr"] }), "needs a name"),
+        (json!({ "name": "o\nc\nr", "command": ["ocr"] }), "no name of a step"),
         (json!({ "name": "ocr", "command": [] }), "needs a command"),
         (json!({ "name": "ocr", "command": ["a"], "url": "http://a/" }), "needs one of"),
         (json!({ "name": "ocr" }), "needs one of"),

@@ -9,12 +9,12 @@ use super::{EMPTY, TOO_LARGE};
 use crate::runs::builtin::{never, over};
 use crate::runs::step::StepFailed;
 
-/// Some 3,000 printed pages. It stands in the answer twice, and steps after this one hold it in memory.
-pub const TEXT_BYTES_MAX: usize = 8 << 20;
+/// Some 1,500 printed pages. It stands in the answer twice, and steps after this one hold it in memory.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// A block is a line or more; more of them than this is not a document but a dump.
-pub const BLOCKS_MAX: usize = 200_000;
-/// A sheet of 20 columns and 50,000 rows.
-pub const CELLS_MAX: usize = 1_000_000;
+pub const BLOCKS_MAX: usize = 100_000;
+/// A sheet of 20 columns and 25,000 rows.
+pub const CELLS_MAX: usize = 500_000;
 /// Nobody indents further; deeper levels count as this one.
 pub const LEVEL_MAX: u8 = 32;
 /// What a file says of itself is a title and a few names.

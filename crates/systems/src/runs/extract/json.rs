@@ -2,14 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use super::BROKEN;
 use super::form::Form;
+use super::{BROKEN, TOO_LARGE};
 use crate::runs::builtin::never;
 use crate::runs::step::StepFailed;
 
 pub(super) fn read(text: &str, form: &mut Form) -> Result<(), StepFailed> {
     // The parser refuses what is nested deeper than 128 levels, so walking it needs no bound of its own.
-    let value: Value = serde_json::from_str(text).map_err(|why| never(BROKEN, why.to_string()))?;
+    let value: Value = serde_json::from_str(text).map_err(|why| {
+        let why = why.to_string();
+        never(if why.starts_with("recursion limit") { TOO_LARGE } else { BROKEN }, why)
+    })?;
     walk("", 1, &value, form)
 }
 

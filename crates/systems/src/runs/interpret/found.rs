@@ -9,7 +9,7 @@ use crate::runs::extract::{Block, Kind};
 use crate::text::{self, NameKind, Unit};
 
 /// Of each sort. Whoever needs all of a longer list reads the text.
-pub const FOUND_MAX: usize = 10_000;
+pub const FOUND_MAX: usize = 5_000;
 
 /// What makes a word a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,13 +65,11 @@ pub struct Named {
 impl Found {
     /// Cells are looked at one by one. Dates and amounts may go on in the next line of a text; names do not.
     pub(super) fn look(&mut self, block: &Block, guessing: Guessing, at: &impl Fn(Range<usize>) -> At) {
-        let parts: Vec<Range<usize>> = match block.kind {
-            Kind::Table => split(&block.text, &['\t', '\n']).collect(),
-            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote | Kind::Code => {
-                vec![0..block.text.len()]
-            }
+        let marks: &[char] = match block.kind {
+            Kind::Table => &['\t', '\n'],
+            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote | Kind::Code => &[],
         };
-        for part in parts {
+        for part in split(&block.text, marks) {
             let within = |range: Range<usize>| at(part.start + range.start..part.start + range.end);
             self.look_at(&block.text[part.clone()], guessing, &within);
         }

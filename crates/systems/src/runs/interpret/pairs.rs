@@ -9,7 +9,7 @@ use super::tables::{Table, Type};
 use crate::runs::extract::Block;
 
 /// More than any form has.
-pub const PAIRS_MAX: usize = 10_000;
+pub const PAIRS_MAX: usize = 5_000;
 /// A name has a few words; with more it is a sentence that goes on.
 const KEY_WORDS_MAX: usize = 5;
 const KEY_CHARS_MAX: usize = 60;

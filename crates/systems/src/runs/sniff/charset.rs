@@ -11,8 +11,8 @@ const DECLARED_WITHIN_BYTES: usize = 1024;
 const GOOD_PER_FAULT: usize = 10;
 /// Terminals' colours, page breaks and the like are in some texts; more than one in so many is no text.
 const LETTERS_PER_CONTROL: usize = 50;
-/// Of a text in Latin letters most bytes are ASCII, also in Icelandic.
-const BYTES_PER_HIGH: usize = 2;
+/// Of a text in Latin letters two of three bytes are ASCII, also in Icelandic.
+const BYTES_PER_HIGH: usize = 3;
 
 /// The text in bytes, or nothing if they are none. With `cut` the last character may be half of one.
 pub(crate) fn read(bytes: &[u8], cut: bool) -> Option<(String, Charset)> {

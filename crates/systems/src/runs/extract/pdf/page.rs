@@ -15,8 +15,8 @@ use crate::runs::extract::form::{Form, bounded};
 use crate::runs::extract::{BROKEN, TOO_LARGE};
 use crate::runs::step::StepFailed;
 
-/// Of one document, unpacked: drawings of maps and plans are some ten MiB.
-const CONTENT_BYTES_MAX: usize = 64 << 20;
+/// Of one document, unpacked: a page of text has some ten KiB, the drawing of a map some MiB.
+const CONTENT_BYTES_MAX: usize = 32 << 20;
 /// A full page of text has a few thousand.
 const OPERATIONS_MAX: usize = 10_000_000;
 /// What a font counts as, which is read anew for every page and form that names it.
