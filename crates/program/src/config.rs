@@ -114,7 +114,7 @@ mod tests {
             ("db = \"sqlite:a.db\"\n\nlisen = \"x\"\n", 3, "lisen"),
             ("store = 3\n", 1, "invalid type"),
             ("# one\ndb = \n", 2, ""),
-            ("[claims.domains.a]\ndecomposer = \"magic\"\n", 1, "magic"),
+            ("[claims.domains.a]\ndecomposer = \"magic\"\n", 2, "magic"),
             ("[claims.policy]\nsupported_from = 0.2\n", 1, "refuted_to"),
             ("[[runs.steps]]\nname = \"a\"\ncomand = [\"cat\"]\n", 3, "comand"),
         ] {
