@@ -5,6 +5,7 @@
 mod bench;
 mod chaos;
 mod doctor;
+mod documents;
 mod explain;
 mod items;
 mod kit;

@@ -24,6 +24,17 @@ impl Server {
     pub fn start_at(db: &str, address: &str) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         command.args(["serve", "--db", db, "--listen", address]);
+        Server::of(command)
+    }
+
+    /// With a configuration file.
+    pub fn configured(db: &str, config: &str) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command.args(["serve", "--db", db, "--listen", "127.0.0.1:0", "--config", config]);
+        Server::of(command)
+    }
+
+    fn of(mut command: Command) -> Server {
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe"));
         let mut greeting = String::new();
