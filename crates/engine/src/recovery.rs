@@ -30,7 +30,8 @@ impl Tenure {
             let query =
                 Query { kind, phase: Some(Phase::Active), after, limit: PAGE_MAX, ..Query::default() };
             let page = self.beside(async move { kept.list(&query).await }).await?;
-            let orphaned: Vec<Request> = page.iter().filter_map(|item| self.orphaned(item, &is_dead)).collect();
+            let orphaned: Vec<Request> =
+                page.iter().filter_map(|item| self.orphaned(item, &is_dead)).collect();
             for reply in self.ask_all(orphaned).await {
                 ended += usize::from(reply?.fresh);
             }

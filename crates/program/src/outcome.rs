@@ -48,7 +48,9 @@ impl From<&Error> for Outcome {
                 Stopped::File(_) | Stopped::Database { .. } => Outcome::CouldNot,
             },
             Error::Refused(_) | Error::NotSucceeded { .. } => Outcome::Refused,
-            Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } | Error::Steps(_) => Outcome::Usage,
+            Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } | Error::Steps(_) => {
+                Outcome::Usage
+            }
             Error::WantsDatabase { .. } => Outcome::Usage,
             Error::NoServer { .. }
             | Error::Unavailable { .. }

@@ -187,7 +187,11 @@ fn engine(text: &mut Text, app: &App) {
 }
 
 fn runs(text: &mut Text, app: &App) {
-    text.family("tenure_runs_total", Sort::Counter, "What the workers on runs of this process have met, by name.");
+    text.family(
+        "tenure_runs_total",
+        Sort::Counter,
+        "What the workers on runs of this process have met, by name.",
+    );
     let retried = app.library.as_ref().map_or(0, |library| library.scheduler_retried());
     text.line("tenure_runs_total", &[("what", "SCHEDULER_RETRIED")], retried);
 }

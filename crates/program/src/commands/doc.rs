@@ -87,8 +87,7 @@ fn add(arguments: &DocAdd, output: &mut Output) -> Result<Outcome, Error> {
     block_on(async {
         let client = Client::at(&arguments.at, Access::MayCreate).await?;
         for file in &arguments.files {
-            let unreadable =
-                |why| Error::Unreadable { file: file.display().to_string(), why, near: None };
+            let unreadable = |why| Error::Unreadable { file: file.display().to_string(), why, near: None };
             let bytes = std::fs::read(file).map_err(unreadable)?;
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
             let target = Target::new(["v1", "documents"]).with("name", name);

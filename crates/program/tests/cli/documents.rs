@@ -16,7 +16,8 @@ fn a_document_outlives_the_server_that_worked_on_it() {
     folder.write("letter.md", LETTER);
     // Its only step takes longer than the server lives, and says when it has begun.
     let begun = folder.file("begun");
-    let step = format!("[[runs.steps]]\nname = \"slow\"\ncommand = [\"sh\", \"-c\", \"touch {begun}; sleep 600\"]\n");
+    let step =
+        format!("[[runs.steps]]\nname = \"slow\"\ncommand = [\"sh\", \"-c\", \"touch {begun}; sleep 30\"]\n");
     folder.write("slow.toml", step);
     let server = Server::configured(&db, &folder.file("slow.toml"));
     let added = tenure(["doc", "add", &folder.file("letter.md"), "--db", &db, "--json"]).code(0);
@@ -51,10 +52,13 @@ fn a_document_outlives_the_server_that_worked_on_it() {
 #[test]
 fn a_step_that_is_wrong_is_told_before_anything_is_served() {
     let folder = folder("steps");
-    for (name, step) in [("none", "name = \"a\""), ("twice", "builtin = \"extract\"\n[[runs.steps]]\nbuiltin = \"extract\"")] {
+    for (name, step) in
+        [("none", "name = \"a\""), ("twice", "builtin = \"extract\"\n[[runs.steps]]\nbuiltin = \"extract\"")]
+    {
         folder.write(&format!("{name}.toml"), format!("[[runs.steps]]\n{step}\n"));
         let config = folder.file(&format!("{name}.toml"));
-        let run = tenure(["serve", "--db", "memory:", "--listen", "127.0.0.1:0", "--config", &config]).code(64);
+        let run =
+            tenure(["serve", "--db", "memory:", "--listen", "127.0.0.1:0", "--config", &config]).code(64);
         assert!(run.stderr.contains("[[runs.steps]] of tenure.toml: "), "{run:?}");
     }
 }

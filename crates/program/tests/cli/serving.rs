@@ -120,7 +120,7 @@ fn an_address_that_others_can_reach_needs_tokens() {
     assert!(refused.stderr.contains("--listen 127.0.0.1:7878"), "{refused:?}");
 }
 
-// covers: K-12, K-21, K-50
+// covers: K-12, K-21, K-50, R-05
 #[test]
 fn the_demonstration_shows_what_it_says() {
     let run = tenure(["demo"]).code(0);
@@ -130,6 +130,8 @@ fn the_demonstration_shows_what_it_says() {
         "LEASE_LOST:",
         "writes nothing",
         "expire",
+        "FAILED PROCESS_TERMINATED",
+        "a new run: COMPLETED",
         "sound",
         "tenure serve",
     ] {

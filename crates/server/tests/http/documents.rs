@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::http::{Method, header};
 use serde_json::{Value, json};
-use tenure::databases::url::Url;
 use tenure::Tenure;
+use tenure::databases::url::Url;
 use tenure_server::{App, Open};
 use tenure_systems::runs::files::{DOCUMENT_BYTES_MAX, Files};
 use tenure_systems::runs::step::{Input, Step, StepFailed, Stepping};
@@ -75,10 +75,7 @@ async fn a_document_is_uploaded_processed_and_read_again() {
         assert_eq!((&run["state"], &run["failure_type"]), (&json!("COMPLETED"), &Value::Null));
         let events: Vec<&str> =
             run["events"].as_array().unwrap().iter().map(|told| told["event"].as_str().unwrap()).collect();
-        assert_eq!(
-            events,
-            ["RUN_CREATED", "RUN_STARTED", "STEP_STARTED", "STEP_SUCCEEDED", "RUN_COMPLETED"]
-        );
+        assert_eq!(events, ["RUN_CREATED", "RUN_STARTED", "STEP_STARTED", "STEP_SUCCEEDED", "RUN_COMPLETED"]);
         let artifacts = format!("/v1/runs/{}/artifacts", word(&made, "run_id"));
         let listed = service.get(&artifacts).await.yes(200);
         assert_eq!(listed["items"][0]["value"], json!({ "bytes": 7 }));
@@ -117,7 +114,11 @@ fn an_upload_is_a_body_or_a_form_and_comes_back_as_it_was() {
         let call = || text(&service, "/v1/documents", "multipart/form-data; boundary=x", &form);
         let made = service.send(call().header("idempotency-key", "k")).await.yes(201);
         assert_eq!(made["status"], "PROCESSING");
-        assert_eq!(service.send(call().header("idempotency-key", "k")).await.yes(200), made, "the first answer");
+        assert_eq!(
+            service.send(call().header("idempotency-key", "k")).await.yes(200),
+            made,
+            "the first answer"
+        );
         let path = format!("/v1/documents/{}", word(&made, "document_id"));
         let shown = service.get(&path).await.yes(200);
         assert_eq!(shown["media_type"], "text/html", "by its bytes, whatever it was said to be");

@@ -57,7 +57,8 @@ impl Alive {
         let mut dead = Vec::new();
         for entry in fs::read_dir(folder)?.filter_map(Result::ok).filter(|entry| entry.path() != path) {
             let name = entry.file_name();
-            let Some(who) = name.to_str().filter(|name| !name.starts_with('.')).and_then(|name| name.parse().ok())
+            let Some(who) =
+                name.to_str().filter(|name| !name.starts_with('.')).and_then(|name| name.parse().ok())
             else {
                 continue;
             };

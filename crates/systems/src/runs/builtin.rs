@@ -46,15 +46,21 @@ impl StepSettings {
         let remote = self.token_variable.is_some() || self.send.is_some();
         match (&self.builtin, &self.command, &self.url) {
             (Some(builtin), None, None) if !remote && self.limit_s.is_none() && name == builtin => {
-                self::builtin(builtin).ok_or_else(|| format!("no step called {builtin:?} ships; there are {}", BUILTIN.join(", ")))
+                self::builtin(builtin).ok_or_else(|| {
+                    format!("no step called {builtin:?} ships; there are {}", BUILTIN.join(", "))
+                })
             }
-            (Some(builtin), None, None) => Err(format!("the step {builtin:?} has its own name and no settings")),
+            (Some(builtin), None, None) => {
+                Err(format!("the step {builtin:?} has its own name and no settings"))
+            }
             (None, Some(command), None) if !remote => {
                 let mut settings = CommandSettings::new(command);
                 settings.limit_s = self.limit_s.unwrap_or(settings.limit_s);
                 Ok(Arc::new(CommandStep::new(name, settings)?))
             }
-            (None, Some(_), None) => Err(format!("the step {name:?} is a command, which has no token and is sent nothing")),
+            (None, Some(_), None) => {
+                Err(format!("the step {name:?} is a command, which has no token and is sent nothing"))
+            }
             (None, None, Some(url)) => {
                 let mut settings = RemoteSettings::new(url);
                 settings.limit_s = self.limit_s.unwrap_or(settings.limit_s);

@@ -77,7 +77,9 @@ impl CommandStep {
             Some(program) if !program.is_empty() && settings.limit_s > 0 => {
                 Ok(CommandStep { name: name.to_string(), settings })
             }
-            Some(_) | None => Err(format!("the step {name:?} needs a command and a limit of a second or more")),
+            Some(_) | None => {
+                Err(format!("the step {name:?} needs a command and a limit of a second or more"))
+            }
         }
     }
 }
@@ -168,7 +170,9 @@ impl CommandStep {
         start.process_group(0).kill_on_drop(true).spawn().map_err(|why| {
             let details = format!("{program}: {why}");
             match why.kind() {
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => never("NO_COMMAND", details),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
+                    never("NO_COMMAND", details)
+                }
                 _ => again("NO_COMMAND", details),
             }
         })

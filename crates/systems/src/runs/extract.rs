@@ -93,16 +93,17 @@ async fn beside(places: Arc<Semaphore>, input: Input) -> Result<Value, StepFaile
     };
     let (tell, told) = oneshot::channel();
     // Joined by nobody on purpose: see above.
-    let started = thread::Builder::new().name("extract".to_string()).stack_size(STACK_BYTES).spawn(move || {
-        let extracted = catch_unwind(AssertUnwindSafe(|| {
-            let extracted = extract(&input.document, input.stop.clone())?;
-            Ok(serde_json::to_value(extracted).expect("texts and numbers are JSON"))
-        }));
-        let extracted = extracted.unwrap_or_else(|_| Err(never(BROKEN, "the parser gave up on it")));
-        drop(place);
-        // Nobody listens any more if the run is over.
-        let _ = tell.send(extracted);
-    });
+    let started =
+        thread::Builder::new().name("extract".to_string()).stack_size(STACK_BYTES).spawn(move || {
+            let extracted = catch_unwind(AssertUnwindSafe(|| {
+                let extracted = extract(&input.document, input.stop.clone())?;
+                Ok(serde_json::to_value(extracted).expect("texts and numbers are JSON"))
+            }));
+            let extracted = extracted.unwrap_or_else(|_| Err(never(BROKEN, "the parser gave up on it")));
+            drop(place);
+            // Nobody listens any more if the run is over.
+            let _ = tell.send(extracted);
+        });
     started.map_err(|why| again("BUSY", format!("no thread for it: {why}")))?;
     told.await.unwrap_or_else(|_| Err(never(BROKEN, "the parser ended without a word")))
 }
@@ -111,7 +112,10 @@ async fn beside(places: Arc<Semaphore>, input: Input) -> Result<Value, StepFaile
 pub fn extract(document: &Document, stop: watch::Receiver<bool>) -> Result<Extracted, StepFailed> {
     let bytes = &document.bytes[..];
     if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(never(TOO_LARGE, format!("{} bytes; at most {DOCUMENT_BYTES_MAX} are read", bytes.len())));
+        return Err(never(
+            TOO_LARGE,
+            format!("{} bytes; at most {DOCUMENT_BYTES_MAX} are read", bytes.len()),
+        ));
     }
     if bytes.trim_ascii().is_empty() {
         return Err(never(EMPTY, "there is nothing in it"));

@@ -54,8 +54,9 @@ impl Step for Interpret {
             let Some(extracted) = input.made.get(Extract::NAME) else {
                 return Err(never(NOT_EXTRACTED, "the step extract has to come before this one"));
             };
-            let extracted = Extracted::deserialize(extracted)
-                .map_err(|why| never(NOT_EXTRACTED, format!("what the step extract made is not what it makes: {why}")))?;
+            let extracted = Extracted::deserialize(extracted).map_err(|why| {
+                never(NOT_EXTRACTED, format!("what the step extract made is not what it makes: {why}"))
+            })?;
             // One pass over a bounded text, and `stop` is heard with every block: a thread of the runtime's is good enough.
             let stop = input.stop.clone();
             let interpreting = tokio::task::spawn_blocking(move || {
@@ -112,7 +113,12 @@ pub fn interpret(extracted: &Extracted, stop: watch::Receiver<bool>) -> Result<I
         if *stop.borrow() {
             return Err(over());
         }
-        let at = |range: std::ops::Range<usize>| At { block: number, page: block.page, start: range.start, end: range.end };
+        let at = |range: std::ops::Range<usize>| At {
+            block: number,
+            page: block.page,
+            start: range.start,
+            end: range.end,
+        };
         match block.kind {
             // It says something to a machine.
             Kind::Code => continue,
@@ -121,7 +127,9 @@ pub fn interpret(extracted: &Extracted, stop: watch::Receiver<bool>) -> Result<I
                 pairs::of_table(&table, block, &at, &mut interpreted.pairs);
                 interpreted.tables.push(table);
             }
-            Kind::Paragraph | Kind::ListItem | Kind::Quote => pairs::of_lines(block, &at, &mut interpreted.pairs),
+            Kind::Paragraph | Kind::ListItem | Kind::Quote => {
+                pairs::of_lines(block, &at, &mut interpreted.pairs)
+            }
             Kind::Heading => {}
         }
         interpreted.found.look(block, guessing, &at);

@@ -33,8 +33,7 @@ impl Pipeline {
     pub fn new(steps: impl IntoIterator<Item = Arc<dyn Step>>) -> Result<Pipeline, NotAPipeline> {
         let mut named: Vec<(Label, Arc<dyn Step>)> = Vec::new();
         for step in steps {
-            let name: Label =
-                step.name().parse().map_err(|_| NotAPipeline::Name(step.name().to_string()))?;
+            let name: Label = step.name().parse().map_err(|_| NotAPipeline::Name(step.name().to_string()))?;
             if named.iter().any(|(other, _)| *other == name) {
                 return Err(NotAPipeline::Twice(name));
             }

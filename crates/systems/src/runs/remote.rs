@@ -72,7 +72,8 @@ pub struct RemoteStep {
 impl RemoteStep {
     pub fn new(name: &str, settings: &RemoteSettings) -> Result<RemoteStep, String> {
         let token = settings.token_variable.as_ref().map(|variable| {
-            std::env::var(variable).map_err(|_| format!("the step {name:?} needs a token in the variable {variable}"))
+            std::env::var(variable)
+                .map_err(|_| format!("the step {name:?} needs a token in the variable {variable}"))
         });
         let limit = Duration::from_secs(settings.limit_s.max(1));
         let poster = Poster::new(&settings.url, token.transpose()?.as_deref(), limit, ANSWER_BYTES_MAX)?;
@@ -152,7 +153,8 @@ fn answer(answered: &Answered) -> Result<Value, StepFailed> {
         return parsed.map_err(|why| never("NOT_JSON", format!("the answer is no JSON: {why}")));
     }
     let said: String = String::from_utf8_lossy(&answered.body).chars().take(SAID_CHARS_MAX).collect();
-    let refusal = serde_json::from_slice::<Refusal>(&answered.body).ok().filter(|refusal| is_code(&refusal.code));
+    let refusal =
+        serde_json::from_slice::<Refusal>(&answered.body).ok().filter(|refusal| is_code(&refusal.code));
     let (code, details) = match refusal {
         Some(refusal) => (refusal.code, refusal.details.chars().take(SAID_CHARS_MAX).collect()),
         None if is_for_later(status.as_u16()) => ("REMOTE_FAILED".to_string(), format!("{status}: {said}")),

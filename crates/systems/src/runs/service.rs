@@ -292,7 +292,10 @@ impl Service {
     async fn tidy(&self, backlog: &[Backlog]) {
         match self.library.files.sweep(&self.tenure, self.settings.leftovers_age).await {
             Ok(swept) if swept.removed > 0 => {
-                (self.settings.tell)(&format!("runs: {} files that nothing refers to were removed", swept.removed));
+                (self.settings.tell)(&format!(
+                    "runs: {} files that nothing refers to were removed",
+                    swept.removed
+                ));
             }
             Ok(_) => {}
             Err(error) => self.retried(&error.to_string()),
@@ -309,7 +312,9 @@ impl Service {
         let kind = Some(DOCUMENT.parse().map_err(Error::from)?);
         let query = Query { kind, order: Order::Newest, limit: MEND_MAX, ..Query::default() };
         let newest = self.acting(store)?.list(query).await?;
-        for document in newest.iter().filter(|document| now().since(document.created) >= self.settings.mend_after) {
+        for document in
+            newest.iter().filter(|document| now().since(document.created) >= self.settings.mend_after)
+        {
             documents.mend(document.id).await?;
         }
         Ok(())

@@ -140,14 +140,20 @@ fn looks_like_markdown(text: &str) -> bool {
     });
     let fence = lines().any(|line| line.starts_with("```") || line.starts_with("~~~"));
     let item = lines().any(|line| line.starts_with("- ") || line.starts_with("* "));
-    let ruled = lines().any(|line| line.len() > 3 && line.contains("--") && line.chars().all(|mark| "|-: ".contains(mark)) && line.contains('|'));
+    let ruled = lines().any(|line| {
+        line.len() > 3
+            && line.contains("--")
+            && line.chars().all(|mark| "|-: ".contains(mark))
+            && line.contains('|')
+    });
     let signs = [heading, fence, item, ruled, text.contains("]("), text.contains("**")];
     signs.iter().filter(|sign| **sign).count() >= 2
 }
 
 /// Line after line with the same number of columns, three at least: two are in any text with a comma a line.
 fn looks_like_columns(text: &str) -> bool {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(LINES_LOOKED_AT).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.trim().is_empty()).take(LINES_LOOKED_AT).collect();
     DELIMITERS.iter().any(|delimiter| {
         let columns = |line: &str| 1 + outside_quotes(line, *delimiter);
         let first = lines.first().map_or(0, |line| columns(line));

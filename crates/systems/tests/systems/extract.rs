@@ -114,7 +114,8 @@ fn drawn(content: &[u8], forms: &[(&str, &str)], pages: usize) -> Vec<u8> {
     let mut stream = Stream::new(Dictionary::new(), content.to_vec());
     stream.compress().unwrap();
     let content = document.add_object(stream);
-    let page = dictionary! { "Type" => "Page", "Parent" => tree, "Resources" => resources, "Contents" => content };
+    let page =
+        dictionary! { "Type" => "Page", "Parent" => tree, "Resources" => resources, "Contents" => content };
     let kids: Vec<Object> = (0..pages).map(|_| document.add_object(page.clone()).into()).collect();
     let count = kids.len() as i64;
     document.objects.insert(tree, dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count }.into());

@@ -70,13 +70,18 @@ fn low(document: &Document) -> String {
 #[test]
 fn a_text_that_nobody_could_read_is_not_interpreted_and_says_why() {
     assert!(low(&made("a.txt", "- -")).contains("letters and digits"));
-    assert!(low(&made("a.txt", "abcd ".to_string() + &"=-=-".repeat(20))).contains("among what is printed: 4"));
+    assert!(
+        low(&made("a.txt", "abcd ".to_string() + &"=-=-".repeat(20))).contains("among what is printed: 4")
+    );
     let unreadable = "some words that are good \u{fffd}\u{fffd}\u{e001}\u{e002}";
     assert!(low(&made("a.txt", unreadable)).contains("can not be told"));
     let mut pages = extracted(&document("letter.pdf")).unwrap();
     pages.pages = Some(5);
     let why = interpret(&pages, watch::channel(false).1).unwrap_err();
-    assert_eq!((&why.code[..], &why.details[..]), ("LOW_QUALITY", "pages that have text: 40.0%, and 50.0% is the limit"));
+    assert_eq!(
+        (&why.code[..], &why.details[..]),
+        ("LOW_QUALITY", "pages that have text: 40.0%, and 50.0% is the limit")
+    );
     pages.pages = Some(4);
     assert!(interpret(&pages, watch::channel(false).1).is_ok());
 }

@@ -170,10 +170,7 @@ fn a_document_is_stored_and_taken_through_its_steps() {
         let made = desk.documents.artifacts(uploaded.run_id).await.unwrap();
         let made: Vec<_> = made.into_iter().map(|made| (made.name, made.value.unwrap())).collect();
         assert_eq!(made, [("count".to_string(), 3.into()), ("read".to_string(), "one two three".into())]);
-        assert_eq!(
-            desk.documents.document(uploaded.document_id).await.unwrap().status,
-            Status::Completed
-        );
+        assert_eq!(desk.documents.document(uploaded.document_id).await.unwrap().status, Status::Completed);
         assert_eq!(
             desk.events(uploaded.run_id).await,
             [

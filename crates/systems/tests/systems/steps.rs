@@ -37,7 +37,8 @@ fn shell(script: &str) -> CommandStep {
 async fn a_command_gets_the_document_and_what_was_made_and_its_output_is_what_it_made() {
     let script = r#"printf '{"bytes": %d, "who": "%s %s %s", "made": %s}' "$(wc -c)" \
         "$TENURE_DOCUMENT_ID" "$TENURE_DOCUMENT_NAME" "$TENURE_MEDIA_TYPE" "$(cat "$TENURE_MADE")""#;
-    let wanted = json!({ "bytes": 12, "who": "d1 a note.txt text/plain", "made": { "extract": { "text": "Hello" } } });
+    let wanted =
+        json!({ "bytes": 12, "who": "d1 a note.txt text/plain", "made": { "extract": { "text": "Hello" } } });
     assert_eq!(run(shell(script)).await.unwrap(), wanted);
     assert_eq!(run(shell("true")).await.unwrap(), Value::Null);
     assert_eq!(run(shell(r#"echo "\"$TENURE_STEP\"""#)).await.unwrap(), json!("own"));
@@ -177,7 +178,10 @@ async fn somebody_behind_an_address_gets_the_document_and_what_was_made() {
     let (answered, asked_for) = asked(Some(r#"200 {"pages": 1}"#), Send::All).await;
     assert_eq!(answered.unwrap(), json!({ "pages": 1 }));
     let sent = json!({ "id": "d1", "name": "a note.txt", "media_type": "text/plain", "content": "SGVsbG8sIHdvcmxk" });
-    assert_eq!(asked_for, json!({ "step": "own", "document": sent, "made": { "extract": { "text": "Hello" } } }));
+    assert_eq!(
+        asked_for,
+        json!({ "step": "own", "document": sent, "made": { "extract": { "text": "Hello" } } })
+    );
     let (_, asked_for) = asked(Some("200 1"), Send::Made).await;
     assert_eq!(asked_for["document"].get("content"), None);
 }
@@ -226,9 +230,12 @@ async fn the_shipped_steps_make_structure_of_a_file() {
 #[tokio::test]
 async fn the_shipped_steps_make_nothing_once_the_run_is_over() {
     let (_keep, stop) = watch::channel(true);
-    let before = BTreeMap::from([("extract".to_string(), json!({
-        "media_type": "text/plain", "text": "Hello", "blocks": [{ "kind": "paragraph", "text": "Hello" }]
-    }))]);
+    let before = BTreeMap::from([(
+        "extract".to_string(),
+        json!({
+            "media_type": "text/plain", "text": "Hello", "blocks": [{ "kind": "paragraph", "text": "Hello" }]
+        }),
+    )]);
     let given = Input { document: Arc::new(document("invoice.pdf")), made: Arc::new(before), stop };
     for name in ["extract", "interpret"] {
         assert_eq!(builtin(name).unwrap().run(given.clone()).await.unwrap_err().code, "STOPPED");
@@ -237,7 +244,9 @@ async fn the_shipped_steps_make_nothing_once_the_run_is_over() {
 
 #[test]
 fn a_pipeline_is_read_from_settings_and_wrong_ones_are_refused() {
-    let step = |settings: Value| serde_json::from_value::<StepSettings>(settings).map_err(|why| why.to_string())?.step();
+    let step = |settings: Value| {
+        serde_json::from_value::<StepSettings>(settings).map_err(|why| why.to_string())?.step()
+    };
     for (settings, name) in [
         (json!({ "builtin": "extract" }), "extract"),
         (json!({ "name": "ocr", "command": ["ocr", "--fast"], "limit_s": 20 }), "ocr"),
@@ -255,7 +264,10 @@ fn a_pipeline_is_read_from_settings_and_wrong_ones_are_refused() {
         (json!({ "builtin": "extract", "limit_s": 3 }), "no settings"),
         (json!({ "name": "ocr", "command": ["a"], "send": "made" }), "is a command"),
         (json!({ "name": "a", "url": "ftp://a/" }), "no http: or https: address"),
-        (json!({ "name": "a", "url": "http://a/", "token_variable": "NO_SUCH_VARIABLE" }), "NO_SUCH_VARIABLE"),
+        (
+            json!({ "name": "a", "url": "http://a/", "token_variable": "NO_SUCH_VARIABLE" }),
+            "NO_SUCH_VARIABLE",
+        ),
     ] {
         let why = step(settings.clone()).err().unwrap();
         assert!(why.contains(words), "{settings}: {why}");

@@ -148,7 +148,8 @@ async fn form(
                 idempotency_key = Some(text(part, patience).await?);
             }
             other => {
-                let detail = format!("{other}: a form has one `file`, and may have a `name` and an `idempotency_key`");
+                let detail =
+                    format!("{other}: a form has one `file`, and may have a `name` and an `idempotency_key`");
                 return Err(Problem::invalid(detail).with("field", other));
             }
         }
@@ -172,10 +173,7 @@ async fn text(mut part: Field<'_>, patience: Duration) -> Result<String, Problem
 }
 
 /// Whoever sends nothing for so long is not waited for.
-async fn within<T>(
-    patience: Duration,
-    work: impl Future<Output = Result<T, Problem>>,
-) -> Result<T, Problem> {
+async fn within<T>(patience: Duration, work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     timeout(patience, work).await.unwrap_or_else(|_| Err(late(patience)))
 }
 

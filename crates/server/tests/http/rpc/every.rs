@@ -148,8 +148,10 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
             json!({ "content": "b25lIHR3bw==", "name": "a.txt", "idempotency_key": "same" })
         }
         "DocumentService/ListDocuments" => json!({ "order": "newest", "limit": 2 }),
-        "DocumentService/GetDocument" | "DocumentService/GetContent"
-        | "DocumentService/Reprocess" | "DocumentService/ListRuns" => {
+        "DocumentService/GetDocument"
+        | "DocumentService/GetContent"
+        | "DocumentService/Reprocess"
+        | "DocumentService/ListRuns" => {
             json!({ "id": document(desk).await["document_id"] })
         }
         "DocumentService/GetRun" => json!({ "id": document(desk).await["run_id"] }),

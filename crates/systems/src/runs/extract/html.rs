@@ -27,14 +27,42 @@ pub(super) fn read(text: &str, form: &mut Form) -> Result<(), StepFailed> {
 
 /// What is inside of these is not read by people.
 const HIDDEN: [&str; 11] = [
-    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "textarea", "canvas",
+    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "textarea",
+    "canvas",
 ];
 
 /// These end what was said before them, and what is in them.
 const BLOCKS: [&str; 30] = [
-    "address", "article", "aside", "body", "caption", "center", "dd", "details", "div", "dl", "dt", "fieldset",
-    "figcaption", "figure", "footer", "form", "head", "header", "hr", "html", "legend", "main", "nav", "ol", "p",
-    "section", "summary", "tbody", "thead", "ul",
+    "address",
+    "article",
+    "aside",
+    "body",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "legend",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "section",
+    "summary",
+    "tbody",
+    "thead",
+    "ul",
 ];
 
 struct Page<'a> {
@@ -231,7 +259,9 @@ impl<'a> Page<'a> {
         if lines.is_empty() {
             return Ok(());
         }
-        if self.in_cell && let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
+        if self.in_cell
+            && let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut())
+        {
             if !cell.is_empty() {
                 cell.push(' ');
             }

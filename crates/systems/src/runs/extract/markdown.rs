@@ -59,7 +59,11 @@ impl Reader<'_> {
 
     fn start(&mut self, tag: &Tag<'_>) -> Result<(), StepFailed> {
         match tag {
-            Tag::Paragraph | Tag::Heading { .. } | Tag::CodeBlock(_) | Tag::HtmlBlock | Tag::MetadataBlock(_) => self.flush(),
+            Tag::Paragraph
+            | Tag::Heading { .. }
+            | Tag::CodeBlock(_)
+            | Tag::HtmlBlock
+            | Tag::MetadataBlock(_) => self.flush(),
             Tag::BlockQuote(_) => {
                 self.flush()?;
                 self.quotes += 1;
@@ -102,7 +106,9 @@ impl Reader<'_> {
                 html::read(&page, self.form)
             }
             TagEnd::MetadataBlock(_) => {
-                for (name, value) in std::mem::take(&mut self.text).lines().filter_map(|line| line.split_once(':')) {
+                for (name, value) in
+                    std::mem::take(&mut self.text).lines().filter_map(|line| line.split_once(':'))
+                {
                     self.form.note(name.trim(), value.trim().trim_matches(['"', '\'']));
                 }
                 Ok(())

@@ -42,7 +42,10 @@ pub(super) fn read(bytes: &[u8], form: &mut Form) -> Result<(), StepFailed> {
     }
     if read.iter().all(|(_, lines)| lines.is_empty()) {
         let pages = read.len();
-        return Err(never(NOT_TEXT, format!("there is no text on its {pages} pages; pictures of text are not read")));
+        return Err(never(
+            NOT_TEXT,
+            format!("there is no text on its {pages} pages; pictures of text are not read"),
+        ));
     }
     layout::blocks(&read, form)
 }
@@ -56,7 +59,9 @@ fn note(document: &Document, form: &mut Form) {
     }
     // `D:20240312093000Z`: its day is enough.
     let created = text_of(info, "CreationDate", document).unwrap_or_default();
-    if let Some(day) = created.strip_prefix("D:").and_then(|day| day.get(..8)).filter(|day| day.parse::<u32>().is_ok()) {
+    if let Some(day) =
+        created.strip_prefix("D:").and_then(|day| day.get(..8)).filter(|day| day.parse::<u32>().is_ok())
+    {
         form.note("created", &format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..]));
     }
 }

@@ -27,7 +27,9 @@ fn paragraph(lines: &[&str], form: &mut Form) -> Result<(), StepFailed> {
         form.heading(level, first)?;
         return paragraph_of(rest, form);
     }
-    if rest.is_empty() && let Some(level) = heading(first.trim()) {
+    if rest.is_empty()
+        && let Some(level) = heading(first.trim())
+    {
         return form.heading(level, first);
     }
     paragraph_of(lines, form)
@@ -79,10 +81,15 @@ fn heading(line: &str) -> Option<u8> {
     let (number, words) = line.split_once(' ').unwrap_or_default();
     let number = number.trim_end_matches('.');
     let numbered = !number.is_empty()
-        && number.split('.').all(|part| (1..=2).contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit()))
+        && number
+            .split('.')
+            .all(|part| (1..=2).contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit()))
         && words.trim_start().starts_with(char::is_uppercase);
     let letters = line.chars().filter(|letter| letter.is_alphabetic()).count();
-    let capitals = letters >= 3 && letters * 2 > length && !line.chars().any(char::is_lowercase) && line.chars().any(char::is_uppercase);
+    let capitals = letters >= 3
+        && letters * 2 > length
+        && !line.chars().any(char::is_lowercase)
+        && line.chars().any(char::is_uppercase);
     match numbered {
         true => Some(u8::try_from(number.split('.').count()).unwrap_or(u8::MAX)),
         false => capitals.then_some(1),

@@ -67,7 +67,9 @@ impl Found {
     pub(super) fn look(&mut self, block: &Block, guessing: Guessing, at: &impl Fn(Range<usize>) -> At) {
         let parts: Vec<Range<usize>> = match block.kind {
             Kind::Table => split(&block.text, &['\t', '\n']).collect(),
-            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote | Kind::Code => vec![0..block.text.len()],
+            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote | Kind::Code => {
+                vec![0..block.text.len()]
+            }
         };
         for part in parts {
             let within = |range: Range<usize>| at(part.start + range.start..part.start + range.end);

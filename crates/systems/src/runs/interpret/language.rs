@@ -54,8 +54,12 @@ pub(super) fn of(extracted: &Extracted) -> Option<Language> {
     let mut text = String::new();
     for block in &extracted.blocks {
         match block.kind {
-            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote if text.len() < LOOKED_AT_BYTES => {
-                let fits = (0..=LOOKED_AT_BYTES.min(block.text.len())).rev().find(|end| block.text.is_char_boundary(*end));
+            Kind::Heading | Kind::Paragraph | Kind::ListItem | Kind::Quote
+                if text.len() < LOOKED_AT_BYTES =>
+            {
+                let fits = (0..=LOOKED_AT_BYTES.min(block.text.len()))
+                    .rev()
+                    .find(|end| block.text.is_char_boundary(*end));
                 text.push_str(&block.text[..fits.unwrap_or(0)]);
                 text.push('\n');
             }

@@ -38,7 +38,12 @@ pub(super) fn of_lines(block: &Block, at: &impl Fn(Range<usize>) -> At, pairs: &
 }
 
 /// Tables whose first column says what the second is.
-pub(super) fn of_table(table: &Table, block: &Block, at: &impl Fn(Range<usize>) -> At, pairs: &mut Vec<Pair>) {
+pub(super) fn of_table(
+    table: &Table,
+    block: &Block,
+    at: &impl Fn(Range<usize>) -> At,
+    pairs: &mut Vec<Pair>,
+) {
     if table.columns.len() != 2 || table.columns[0].is != Type::Text {
         return;
     }

@@ -53,7 +53,10 @@ impl Quality {
         let percent = |share: f64| format!("{:.1}%", share * 100.0);
         let of = |found: f64, limit: f64| format!("{}, and {} is the limit", percent(found), percent(limit));
         if self.letters < LETTERS_MIN {
-            return Some(format!("it has {} letters and digits, and at least {LETTERS_MIN} are needed", self.letters));
+            return Some(format!(
+                "it has {} letters and digits, and at least {LETTERS_MIN} are needed",
+                self.letters
+            ));
         }
         if self.unreadable > UNREADABLE_MAX {
             return Some(format!("characters that can not be told: {}", of(self.unreadable, UNREADABLE_MAX)));
@@ -61,7 +64,8 @@ impl Quality {
         if self.words < WORDS_MIN {
             return Some(format!("letters and digits among what is printed: {}", of(self.words, WORDS_MIN)));
         }
-        (self.coverage < COVERAGE_MIN).then(|| format!("pages that have text: {}", of(self.coverage, COVERAGE_MIN)))
+        (self.coverage < COVERAGE_MIN)
+            .then(|| format!("pages that have text: {}", of(self.coverage, COVERAGE_MIN)))
     }
 }
 

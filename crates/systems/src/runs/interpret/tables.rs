@@ -58,7 +58,9 @@ fn is_header(row: &[String]) -> bool {
     let mut distinct = named.clone();
     distinct.sort_unstable();
     distinct.dedup();
-    !named.is_empty() && distinct.len() == named.len() && named.iter().all(|cell| Type::of(cell) == Type::Text)
+    !named.is_empty()
+        && distinct.len() == named.len()
+        && named.iter().all(|cell| Type::of(cell) == Type::Text)
 }
 
 impl Type {

@@ -57,8 +57,10 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARED_WITHIN_BYTES)]).to_ascii_lowercase();
     let (_, after) = head[head.find("<meta")?..].split_once("charset=")?;
     let label = after.trim_start_matches(['"', '\'', ' ']);
-    let end = label.find(|end: char| !end.is_ascii_alphanumeric() && !"-_:".contains(end)).unwrap_or(label.len());
-    Encoding::for_label(&label.as_bytes()[..end]).filter(|encoding| encoding.is_ascii_compatible() && *encoding != UTF_8)
+    let end =
+        label.find(|end: char| !end.is_ascii_alphanumeric() && !"-_:".contains(end)).unwrap_or(label.len());
+    Encoding::for_label(&label.as_bytes()[..end])
+        .filter(|encoding| encoding.is_ascii_compatible() && *encoding != UTF_8)
 }
 
 /// Every byte is a character in it, and most are ASCII.
@@ -69,7 +71,8 @@ fn is_latin(bytes: &[u8]) -> bool {
 }
 
 fn is_text(text: &str) -> bool {
-    let stray = |letter: &char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{c}' | '\u{85}');
+    let stray =
+        |letter: &char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{c}' | '\u{85}');
     let (mut letters, mut controls) = (0, 0);
     for letter in text.chars() {
         letters += 1;

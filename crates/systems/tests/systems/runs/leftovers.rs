@@ -64,8 +64,7 @@ fn a_document_whose_upload_died_before_its_run_gets_it_when_the_service_starts()
         let document = desk.tenure.create(New::of("document", &facts).key(&facts.sha256)).await.unwrap().id;
         let shown = desk.documents.document(document).await.unwrap();
         assert_eq!((shown.status, shown.latest_run_id), (Status::Uploaded, None));
-        let settings =
-            tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
+        let settings = tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
         let running = desk.start_with(reading(), settings.clone()).await;
         let run = loop {
             let (runs, _) = desk.documents.runs(document, None, 10).await.unwrap();

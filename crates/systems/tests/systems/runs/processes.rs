@@ -41,7 +41,8 @@ impl Process {
 
     /// The document that it has begun with.
     fn begun(&mut self) -> String {
-        let begun = self.says.find_map(|line| line.unwrap().split_once("begun ").map(|(_, id)| id.to_string()));
+        let begun =
+            self.says.find_map(|line| line.unwrap().split_once("begun ").map(|(_, id)| id.to_string()));
         begun.expect("it begins")
     }
 

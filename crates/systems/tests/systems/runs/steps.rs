@@ -36,7 +36,10 @@ fn a_step_that_fails_once_is_tried_again_in_the_same_run() {
         let uploaded = desk.upload("x").await;
         let run = desk.ended(uploaded.run_id).await;
         assert_eq!((run.state.as_str(), calls.load(Ordering::SeqCst)), ("COMPLETED", 2));
-        assert_eq!(steps_of(&run), [("scan", "FAILED", 1, Some("PAGE_TORN")), ("scan", "SUCCEEDED", 2, None)]);
+        assert_eq!(
+            steps_of(&run),
+            [("scan", "FAILED", 1, Some("PAGE_TORN")), ("scan", "SUCCEEDED", 2, None)]
+        );
         assert_eq!(run.steps[0].details.as_deref(), Some("page 3 is torn"));
         assert_eq!(
             desk.events(uploaded.run_id).await[2..],
@@ -49,7 +52,11 @@ fn a_step_that_fails_once_is_tried_again_in_the_same_run() {
                 "RUN_COMPLETED"
             ]
         );
-        assert_eq!(desk.documents.runs(uploaded.document_id, None, 10).await.unwrap().0.len(), 1, "no new run");
+        assert_eq!(
+            desk.documents.runs(uploaded.document_id, None, 10).await.unwrap().0.len(),
+            1,
+            "no new run"
+        );
         running.drain().await;
     });
 }
@@ -116,7 +123,10 @@ fn a_file_that_is_gone_or_changed_fails_the_run_and_says_so() {
         assert_eq!(damaged.failure_type.as_deref(), Some("CONTENT_DAMAGED"));
         std::fs::remove_file(&content).unwrap();
         let missing = desk.ended(desk.reprocess(uploaded.document_id).await).await;
-        assert_eq!((missing.state.as_str(), missing.failure_type.as_deref()), ("FAILED", Some("CONTENT_MISSING")));
+        assert_eq!(
+            (missing.state.as_str(), missing.failure_type.as_deref()),
+            ("FAILED", Some("CONTENT_MISSING"))
+        );
         assert!(missing.steps.is_empty());
         // Uploaded again it is whole again, for both documents.
         desk.upload("the whole truth").await;

@@ -89,7 +89,12 @@ impl Font<'_> {
         for code in bytes.chunks(self.code_bytes) {
             let number = code.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
             let letter = letters.next().unwrap_or(' ');
-            let width = self.widths.get(&number).copied().or(self.default_width).unwrap_or_else(|| usual_width(letter));
+            let width = self
+                .widths
+                .get(&number)
+                .copied()
+                .or(self.default_width)
+                .unwrap_or_else(|| usual_width(letter));
             shown.width += width / EM;
             shown.characters += 1;
             shown.spaces += usize::from(code == b" ");
@@ -176,7 +181,9 @@ pub(super) fn number(object: &Object, document: &Document) -> f32 {
 fn usual_width(letter: char) -> f32 {
     match letter {
         'i' | 'j' | 'l' | '\'' | '|' => 222.0,
-        ' ' | '.' | ',' | ':' | ';' | '!' | 'f' | 't' | 'I' | '/' | '(' | ')' | '[' | ']' | '-' | 'r' => 290.0,
+        ' ' | '.' | ',' | ':' | ';' | '!' | 'f' | 't' | 'I' | '/' | '(' | ')' | '[' | ']' | '-' | 'r' => {
+            290.0
+        }
         'm' | 'M' | 'w' | 'W' | '%' | '@' => 850.0,
         'A'..='Z' => 690.0,
         _ => 556.0,

@@ -91,7 +91,11 @@ impl Sizes {
             return Some(u8::try_from(rank).unwrap_or(6).min(6));
         }
         let alone = lines.get(1).is_none_or(|next| !next.bold || !self.continues(line, next));
-        let bold = line.bold && size >= self.usual && alone && line.cells.len() == 1 && !text.ends_with(['.', ':', ',']);
+        let bold = line.bold
+            && size >= self.usual
+            && alone
+            && line.cells.len() == 1
+            && !text.ends_with(['.', ':', ',']);
         bold.then(|| u8::try_from(self.larger.len() + 1).unwrap_or(6).min(6))
     }
 
@@ -161,7 +165,9 @@ fn paragraph(lines: &[Line], sizes: &Sizes, full: f32, form: &mut Form) -> Resul
     let mut count = 1;
     while let (before, Some(line)) = (&lines[count - 1], lines.get(count)) {
         let next = line.text();
-        let other = bullet(&next).is_some() || table(&lines[count..]) >= 2 || sizes.heading(&lines[count..]).is_some();
+        let other = bullet(&next).is_some()
+            || table(&lines[count..]) >= 2
+            || sizes.heading(&lines[count..]).is_some();
         if other || !sizes.continues(before, line) {
             break;
         }

@@ -82,10 +82,13 @@ pub(super) fn read(
     budget: &mut Budget,
     form: &Form,
 ) -> Result<Vec<Line>, StepFailed> {
-    let content = document.get_page_content_with_limit(page, budget.content_bytes).map_err(|why| match why {
-        lopdf::Error::Decompress(_) => never(TOO_LARGE, format!("its pages have more than {CONTENT_BYTES_MAX} bytes when unpacked")),
-        other => failed(&other),
-    })?;
+    let content =
+        document.get_page_content_with_limit(page, budget.content_bytes).map_err(|why| match why {
+            lopdf::Error::Decompress(_) => {
+                never(TOO_LARGE, format!("its pages have more than {CONTENT_BYTES_MAX} bytes when unpacked"))
+            }
+            other => failed(&other),
+        })?;
     budget.content_bytes -= content.len().min(budget.content_bytes);
     let fonts = document.get_page_fonts(page).map_err(|why| failed(&why))?;
     let (own, inherited) = document.get_page_resources(page).map_err(|why| failed(&why))?;
@@ -185,7 +188,8 @@ impl Drawing<'_, '_> {
                 "cm" => state.placed = Matrix::of(&operands, document).then(state.placed),
                 "BT" => (text, line) = (Matrix::ONE, Matrix::ONE),
                 "Tf" => {
-                    state.font = operands.first().and_then(|name| name.as_name().ok()).unwrap_or_default().to_vec();
+                    state.font =
+                        operands.first().and_then(|name| name.as_name().ok()).unwrap_or_default().to_vec();
                     state.size = one(1);
                 }
                 "TL" => state.leading = one(0),
@@ -216,11 +220,16 @@ impl Drawing<'_, '_> {
                 }
                 "Tj" => text = operands.first().map_or(text, |shown| self.show(shown, &state, &fonts, text)),
                 "TJ" => {
-                    for part in operands.first().and_then(|parts| parts.as_array().ok()).into_iter().flatten() {
+                    for part in operands.first().and_then(|parts| parts.as_array().ok()).into_iter().flatten()
+                    {
                         self.spend(1)?;
                         text = match part {
                             Object::String(..) => self.show(part, &state, &fonts, text),
-                            back => Matrix::moved(-number(back, document) / 1000.0 * state.size * state.scale, 0.0).then(text),
+                            back => Matrix::moved(
+                                -number(back, document) / 1000.0 * state.size * state.scale,
+                                0.0,
+                            )
+                            .then(text),
                         };
                     }
                 }
@@ -242,7 +251,12 @@ impl Drawing<'_, '_> {
     }
 
     /// A drawing that is used by name.
-    fn form(&mut self, operands: &[Object], resources: &[&Dictionary], placed: Matrix) -> Result<(), StepFailed> {
+    fn form(
+        &mut self,
+        operands: &[Object],
+        resources: &[&Dictionary],
+        placed: Matrix,
+    ) -> Result<(), StepFailed> {
         let document = self.document;
         let Some(name) = operands.first().and_then(|name| name.as_name().ok()) else { return Ok(()) };
         let mut named = resources.iter().filter_map(|resources| {
@@ -281,7 +295,13 @@ impl Drawing<'_, '_> {
     }
 
     /// Adds a piece and answers where the next begins.
-    fn show(&mut self, shown: &Object, state: &State, fonts: &BTreeMap<&[u8], Font<'_>>, text: Matrix) -> Matrix {
+    fn show(
+        &mut self,
+        shown: &Object,
+        state: &State,
+        fonts: &BTreeMap<&[u8], Font<'_>>,
+        text: Matrix,
+    ) -> Matrix {
         let (Ok(bytes), Some(font)) = (shown.as_str(), fonts.get(&state.font[..])) else { return text };
         let (said, shown) = font.show(bytes);
         let width = shown.width * state.size
@@ -295,16 +315,21 @@ impl Drawing<'_, '_> {
         if size > 0.0 && long > 0.0 && begins.iter().chain(&ends).all(|number| number.is_finite()) {
             let direction = (begins[0] / long, begins[1] / long);
             // As seen along the line.
-            let seen = |x: f32, y: f32| (x * direction.0 + y * direction.1, y * direction.0 - x * direction.1);
+            let seen =
+                |x: f32, y: f32| (x * direction.0 + y * direction.1, y * direction.0 - x * direction.1);
             let ((start, y), (end, _)) = (seen(begins[4], begins[5]), seen(ends[4], ends[5]));
-            self.add(Cell { start, end, text: said }, Line { cells: Vec::new(), size, bold: font.bold, y, direction });
+            self.add(
+                Cell { start, end, text: said },
+                Line { cells: Vec::new(), size, bold: font.bold, y, direction },
+            );
         }
         after
     }
 
     fn add(&mut self, piece: Cell, mut at: Line) {
         let last = self.lines.last_mut().filter(|line| {
-            let turned = (line.direction.0 - at.direction.0).abs() + (line.direction.1 - at.direction.1).abs();
+            let turned =
+                (line.direction.0 - at.direction.0).abs() + (line.direction.1 - at.direction.1).abs();
             turned < 0.01 && (line.y - at.y).abs() <= SAME_LINE * line.size.max(at.size)
         });
         let Some(line) = last else {
@@ -319,7 +344,8 @@ impl Drawing<'_, '_> {
             _ if gap.abs() > COLUMN * at.size && line.cells.len() < COLUMNS_MAX => line.cells.push(piece),
             _ => {
                 let before = line.cells.last_mut().expect("a line begins with one");
-                let apart = gap > SPACE * at.size && !before.text.ends_with(' ') && !piece.text.starts_with(' ');
+                let apart =
+                    gap > SPACE * at.size && !before.text.ends_with(' ') && !piece.text.starts_with(' ');
                 before.text.push_str(if apart { " " } else { "" });
                 before.text.push_str(&piece.text);
                 before.end = piece.end;
