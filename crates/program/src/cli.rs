@@ -48,7 +48,8 @@ pub use lifecycle::{Add, Check, Draw, Lifecycle, List, Show};
 pub use limit::{Limit, LimitList, LimitReset, LimitSet};
 pub use look::{Explain, Log};
 pub use part::{
-    Part, PartClerk, PartIdle, PartKeeper, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
+    Part, PartClerk, PartIdle, PartKeeper, PartLoader, PartNode, PartProducer, PartReader, PartRunner,
+    PartWorker,
 };
 pub use pause::{Pause, PauseOf, Resume};
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};

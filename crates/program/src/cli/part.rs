@@ -11,6 +11,7 @@ pub enum Part {
     Runner(PartRunner),
     Idle(PartIdle),
     Clerk(PartClerk),
+    Reader(PartReader),
     Keeper(PartKeeper),
 }
 
@@ -83,6 +84,12 @@ pub struct PartClerk {
     /// How long a letter takes.
     #[arg(long)]
     pub takes_ms: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct PartReader {
+    #[arg(long)]
+    pub db: String,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! `tenure demo`: what Tenure promises, shown in half a minute on a scratch database, with real processes that are killed.
 
 mod claims;
+mod runs;
 
 use std::time::Duration;
 
@@ -130,7 +131,8 @@ async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
     dora.end().await;
     cem.end().await;
     history(&tenure, first, output).await?;
-    claims::show(&tenure, url, output).await
+    claims::show(&tenure, url, output).await?;
+    runs::show(&tenure, url, output).await
 }
 
 /// A line of the story, with the time since its beginning.

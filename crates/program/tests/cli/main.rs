@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod claims;
 mod doctor;
+mod documents;
 mod explain;
 mod items;
 mod kit;
