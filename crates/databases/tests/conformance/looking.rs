@@ -125,7 +125,7 @@ pub async fn what_is_linked_to_an_item_is_found_from_it<H: Harness>(bench: &Benc
     };
     let in_order =
         async |order, to, after, limit| bench.database().linked(to, order, after, limit).await.unwrap();
-    let found = async |to, after, limit| in_order(Order::Oldest, to, after, limit).await;
+    let found = async |to, after, limit| in_order(tenure_databases::Order::Oldest, to, after, limit).await;
     assert_eq!(found(target, None, MANY).await, []);
     let mut about = Vec::new();
     for to in [target, other, target, target] {
@@ -138,7 +138,7 @@ pub async fn what_is_linked_to_an_item_is_found_from_it<H: Harness>(bench: &Benc
     assert_eq!(found(target, None, 1).await, about[..1], "no more than was asked for");
     assert_eq!(found(target, Some(about[0]), MANY).await, about[1..]);
     assert_eq!(found(target, Some(about[2]), MANY).await, []);
-    let newest = async |after, limit| in_order(Order::Newest, target, after, limit).await;
+    let newest = async |after, limit| in_order(tenure_databases::Order::Newest, target, after, limit).await;
     assert_eq!(newest(None, 1).await, about[2..]);
     assert_eq!(newest(Some(about[2]), MANY).await, [about[1], about[0]]);
     assert_eq!(newest(Some(about[0]), MANY).await, []);
