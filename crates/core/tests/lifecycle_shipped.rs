@@ -98,10 +98,10 @@ fn a_run_moves_by_these_rows_and_no_others() {
     assert_eq!(
         rows("run"),
         [
-            "— create as RUN_CREATED → QUEUED [api; ] {}",
+            "— create as RUN_CREATED → QUEUED [api/worker/human; ] {}",
             "QUEUED lease as RUN_STARTED → RUNNING [worker; no other running for key] {}",
             "RUNNING commit as RUN_COMPLETED → COMPLETED [worker; ] {record artifact}",
-            "RUNNING fail as RUN_FAILED → FAILED [worker; reason] {}",
+            "RUNNING fail as RUN_FAILED → FAILED [worker; reason] {close open steps}",
             "RUNNING time-out as RUN_TIMED_OUT → TIMED_OUT [system; ] {close open steps}",
             "RUNNING orphan as RUN_RECOVERED_AS_FAILED → FAILED [system; ] {close open steps}",
         ]
