@@ -1,0 +1,56 @@
+//! Every no of the todos, with its code and what a program can use of it.
+
+use serde_json::{Map, Value};
+use tenure::core::code::Code;
+
+/// A no: what is wrong, and what to do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refusal {
+    pub code: Code,
+    pub detail: String,
+    /// What belongs to the code: `fix`, `failing`, `which`.
+    pub more: Map<String, Value>,
+}
+
+impl Refusal {
+    pub fn new(code: Code, detail: impl Into<String>) -> Refusal {
+        Refusal { code, detail: detail.into(), more: Map::new() }
+    }
+
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Refusal {
+        self.more.insert(name.to_string(), value.into());
+        self
+    }
+
+    pub fn invalid(detail: impl Into<String>) -> Refusal {
+        Refusal::new(Code::InvalidRequest, detail)
+    }
+
+    pub fn session(detail: impl Into<String>) -> Refusal {
+        Refusal::new(Code::SessionRequired, detail).with("fix", r#"eval "$(tenure session acquire)""#)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Engine(#[from] tenure::Error),
+    #[error("{}: {}", .0.code, .0.detail)]
+    Refused(Box<Refusal>),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Error::Refused(Box::new(refusal))
+    }
+}
+
+impl Error {
+    /// The stable code of a no. None: the world failed.
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Error::Engine(error) => error.code(),
+            Error::Refused(refusal) => Some(refusal.code.clone()),
+        }
+    }
+}
