@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
+use tenure_systems::todos::Settings;
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -31,6 +32,8 @@ pub struct App {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
+    /// What the operator decides about the lists of tasks.
+    pub(crate) todos: Settings,
 }
 
 impl App {
@@ -39,12 +42,18 @@ impl App {
         let tokens = Arc::new(Tokens::new(&tenure));
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
-        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None })
+        let todos = Settings::default();
+        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None, todos })
     }
 
     /// The same service, writing a line for every request.
     pub fn logging(self, access: Access) -> App {
         App { access: Some(access), ..self }
+    }
+
+    /// The same service, with these settings for tasks.
+    pub fn todos(self, todos: Settings) -> App {
+        App { todos, ..self }
     }
 
     /// Whether somebody without a token is let in now.

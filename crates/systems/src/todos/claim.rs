@@ -61,8 +61,8 @@ impl Todos {
     /// The best task that can be claimed, claimed: by priority and age, with everything done that it depends on. None: there is
     /// none. What this session holds already comes first.
     pub async fn next(&self, workspace: Option<&Facts>) -> Result<Option<Changed>, Error> {
-        let session = self.session()?.clone();
         self.workspace(workspace, "next")?;
+        let session = self.session()?.clone();
         if let Some(held) = super::session::held(&self.tenure, &session).await?.first() {
             return Ok(Some(Changed { receipt: held.head, task: self.task(held.id).await?, fresh: false }));
         }

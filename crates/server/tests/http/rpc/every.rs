@@ -126,6 +126,9 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
             made(desk, &format!("/v1/jobs/{}/cancel", id.as_str().unwrap()), json!({ "reason": "r" })).await;
             json!({ "id": id })
         }
+        name if name.starts_with("TodoService/") || name.starts_with("SessionService/") => {
+            super::todos::example(desk.service, desk.admin, name).await
+        }
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })
