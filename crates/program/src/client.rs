@@ -23,6 +23,7 @@ use tenure_core::word::Store;
 use tenure_databases::sqlite::side;
 use tenure_databases::url::Url;
 use tenure_server::{App, Open, WAIT_MAX};
+use tenure_systems::todos::Settings;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
@@ -44,6 +45,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub enum Loops {
     /// It is there for one call.
     LeftToOthers,
+    /// It is there for one call, and nobody else may be: what time has ended is ended first.
+    Once,
     /// It stays, and may be the only one.
     Run,
 }
@@ -54,7 +57,7 @@ pub struct Client {
     store: Option<Store>,
     /// Shown to a server. Who has opened the database needs none.
     token: Option<String>,
-    actor: Option<&'static str>,
+    actor: Option<String>,
     /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
     trace: Option<String>,
 }
@@ -90,11 +93,22 @@ impl Client {
         access: Access,
         loops: Loops,
     ) -> Result<Client, Error> {
+        Client::with(reach, store, access, loops, Settings::default()).await
+    }
+
+    /// The same, with these settings for tasks where it opens the database itself.
+    pub async fn with(
+        reach: &Reach,
+        store: Option<Store>,
+        access: Access,
+        loops: Loops,
+        todos: Settings,
+    ) -> Result<Client, Error> {
         let way = match &reach.place {
             Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
             Place::Database(url) => match server_of(&database::parse(url, access)?)? {
                 Some(address) => Way::There(Box::new(Socket::new(&address)?)),
-                None => Way::Here(here(url, loops).await?),
+                None => Way::Here(here(url, loops, todos).await?),
             },
         };
         let token = match way {
@@ -111,13 +125,13 @@ impl Client {
             return Err(Error::WantsDatabase { url: reach.place.to_string() });
         };
         database::parse(url, access)?;
-        let way = Way::Here(here(url, Loops::LeftToOthers).await?);
+        let way = Way::Here(here(url, Loops::LeftToOthers, Settings::default()).await?);
         Ok(Client { way, store: None, token: None, actor: None, trace: None })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
-    pub fn acting(self, actor: &'static str) -> Client {
-        Client { actor: Some(actor), ..self }
+    pub fn acting(self, actor: impl Into<String>) -> Client {
+        Client { actor: Some(actor.into()), ..self }
     }
 
     pub async fn get(&self, target: Target) -> Result<Reply, Error> {
@@ -183,7 +197,7 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        if let Some(actor) = self.actor {
+        if let Some(actor) = &self.actor {
             request = request.header("tenure-actor", actor);
         }
         // What is no trace is no error, here and at the service.
@@ -213,13 +227,17 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
 }
 
-async fn here(url: &str, loops: Loops) -> Result<Router, Error> {
+async fn here(url: &str, loops: Loops, todos: Settings) -> Result<Router, Error> {
     let builder = Tenure::builder(url);
     let builder = match loops {
-        Loops::LeftToOthers => builder.without_loops(),
+        Loops::LeftToOthers | Loops::Once => builder.without_loops(),
         Loops::Run => builder,
     };
-    let app = App::new(builder.open().await?, Open::Always).await?;
+    let tenure = builder.open().await?;
+    if loops == Loops::Once {
+        tenure.sweep().await?;
+    }
+    let app = App::new(tenure, Open::Always).await?.todos(todos);
     Ok(tenure_server::router(app))
 }
 

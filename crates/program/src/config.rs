@@ -23,6 +23,7 @@ pub struct Config {
     lifecycles: Option<String>,
     store: Option<String>,
     token_file: Option<String>,
+    protected: Option<String>,
 }
 
 impl Config {
@@ -68,6 +69,7 @@ impl Config {
             "TENURE_LIFECYCLES" => &self.lifecycles,
             "TENURE_STORE" => &self.store,
             "TENURE_TOKEN_FILE" => &self.token_file,
+            "TENURE_PROTECTED" => &self.protected,
             _ => &None,
         };
         value.clone()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::Guarded;
 use super::at::Kept;
 
 /// Serve a database over HTTP, and run everything that has to happen by itself
@@ -23,6 +24,9 @@ pub struct Serve {
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
+    /// For the lists of tasks.
+    #[command(flatten)]
+    pub guarded: Guarded,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,

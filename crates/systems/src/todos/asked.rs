@@ -6,6 +6,7 @@ use tenure::core::body::Body;
 use tenure::core::id::ItemId;
 use tenure::core::item::Link;
 use tenure::core::request::{Command, Create};
+use tenure::core::word::Key;
 
 use super::plan::{GATES_MAX, Gate};
 use super::receipt::{Proof, Run};
@@ -98,6 +99,8 @@ impl New {
         let name = name.or_else(|| self.idempotency_key.as_ref().map(|key| format!("key/{key}")));
         create.name = name.map(|name| name.parse()).transpose().map_err(tenure::Error::from)?;
         create.priority = self.priority;
+        // Keys are in the log: whoever has only that still knows what a task is about.
+        create.key = Some(key(self.title.trim()).parse().map_err(tenure::Error::from)?);
         for (label, to) in
             self.depends.iter().map(|to| ("depends", to)).chain(self.parent.iter().map(|to| ("parent", to)))
         {
@@ -105,6 +108,12 @@ impl New {
         }
         Ok(create)
     }
+}
+
+/// As much of a title as a key has room for.
+fn key(title: &str) -> &str {
+    let end = (0..=title.len().min(Key::BYTES_MAX)).rev().find(|end| title.is_char_boundary(*end));
+    &title[..end.unwrap_or(0)]
 }
 
 impl Todos {

@@ -80,10 +80,13 @@ impl Task {
                 .unwrap_or_default()
         };
         let payload = read(&whole.payload);
-        let gates = payload.gates.map_or(Ok(Vec::new()), serde_json::from_value::<Vec<Gate>>);
+        // Without its payload nobody knows what it must pass: nothing does.
+        let gates = payload.gates.map_or(Ok(Vec::new()), serde_json::from_value::<Vec<Gate>>).ok();
+        let gates = gates.filter(|_| whole.payload.is_some());
         let mut records = whole.records;
         records.sort_by_key(|record| record.version);
-        let title = if payload.title.is_empty() { "(erased)".to_string() } else { payload.title };
+        let named = whole.item.key.as_ref().map_or("(erased)", |key| key.as_str());
+        let title = if payload.title.is_empty() { named.to_string() } else { payload.title };
         let receipts = of_label(&records, RECEIPT).map(kept_receipt).collect();
         let runs = of_label(&records, RUN);
         let runs = runs.filter_map(|record| Some((record.name.to_string(), parsed(record)?))).collect();
@@ -94,7 +97,7 @@ impl Task {
             tags: payload.tags,
             parent: payload.parent.and_then(|parent| parent.parse().ok()),
             external_reference: payload.external_reference,
-            plan: plan(gates.ok(), &records),
+            plan: plan(gates, &records),
             attestations: of_label(&records, ATTESTATION).filter_map(attestation).collect(),
             receipts,
             run: output,

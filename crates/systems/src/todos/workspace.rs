@@ -130,6 +130,11 @@ impl Workspace {
         Ok(Facts { commit: self.commit()?, tree: Some(self.tree()?), ..self.facts() })
     }
 
+    /// Held by whoever runs gates here. In the folder of git, so that no tree has it.
+    pub fn lock_file(&self) -> PathBuf {
+        self.git_dir.join("tenure-gates.lock")
+    }
+
     /// None: there is no commit yet.
     pub fn commit(&self) -> Result<Option<String>, NotGit> {
         let said = self.git(["rev-parse", "--verify", "--quiet", "HEAD"], &[])?;
