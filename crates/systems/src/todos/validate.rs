@@ -73,6 +73,10 @@ impl Todos {
         let refused = |which: &str, why: String| {
             Error::from(Refusal::new(Code::ValidateTimeoutOrLock, why).with("which", which))
         };
+        // A future that is ready at once would be heard even so.
+        if limit.is_zero() {
+            return Err(refused("timeout", "no time is left to validate; nothing was changed".to_string()));
+        }
         match within(limit, self.look(scope, except, workspace)).await {
             Err(_) => Err(refused(
                 "timeout",

@@ -2,3 +2,5 @@
 
 mod kit;
 mod posting;
+mod todos;
+mod workspaces;
