@@ -150,7 +150,7 @@ fn a_log_that_is_ahead_is_joined_and_one_that_went_elsewhere_is_not() {
     let lines = read(&log);
     let entries = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let actions: Vec<String> =
-        entries.filter_map(|line| Some(line["entry"]["action"].as_str()?.to_string())).collect();
+        entries.filter_map(|line| Some(line["action"].as_str()?.to_string())).collect();
     for action in ["create", "lease", "commit"] {
         assert!(actions.iter().any(|one| one == action), "{action} in {actions:?}");
     }

@@ -24,6 +24,10 @@ impl Todos {
         let task = self.task(id).await?;
         let session = self.session()?.clone();
         self.workspace(workspace, &id.to_string())?;
+        if task.item.phase().is_ended() {
+            let detail = format!("{id} is {}, which is final", task.state());
+            return Err(Refusal::new(Code::TransitionRefused, detail).with("state", task.state()).into());
+        }
         let taken = self.take(&task.item, &session).await;
         let (granted, fresh) = match taken {
             Err(error) if error.code() == Some(Code::TransitionRefused) => {

@@ -115,7 +115,7 @@ fn a_task_goes_from_draft_to_verified_and_every_step_has_its_receipt() {
             assert!(hashes.contains(&receipt), "{receipt}");
         }
         assert_eq!(done.receipt, *hashes.last().unwrap());
-        refused(ann.todos.abandon(id, "late".into(), Some(&branch())).await, Code::Forbidden);
+        refused(ann.todos.abandon(id, "late".into(), Some(&branch())).await, Code::TransitionRefused);
     });
 }
 

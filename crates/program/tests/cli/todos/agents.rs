@@ -116,8 +116,8 @@ fn all_is_done_once(repository: &Repository, expected: usize) {
     let mut done: BTreeMap<String, usize> = BTreeMap::new();
     for line in read(&log).lines() {
         let line: Value = serde_json::from_str(line).unwrap();
-        if line["entry"]["action"] == "commit" {
-            *done.entry(line["entry"]["item"].as_str().unwrap().to_string()).or_default() += 1;
+        if line["action"] == "commit" {
+            *done.entry(line["item"].as_str().unwrap().to_string()).or_default() += 1;
         }
     }
     assert_eq!(done.len(), expected, "every task is verified");
