@@ -27,7 +27,7 @@ struct Check {
 pub fn run(arguments: &Validate, output: &mut Output) -> Result<Outcome, Error> {
     let asked = || {
         block_on(async {
-            let desk = Desk::open(&arguments.at).await?;
+            let desk = Desk::look(&arguments.at).await?;
             desk.attend().await?;
             let facts = desk.workspace.as_ref().map(|workspace| workspace.facts());
             let limit_ms = u64::try_from(arguments.timeout.as_millis()).unwrap_or(u64::MAX);

@@ -130,6 +130,13 @@ fn a_log_that_is_ahead_is_joined_and_one_that_went_elsewhere_is_not() {
         assert_eq!(mine[field], theirs[field], "{field}");
     }
     assert_eq!(clone.shown(&open)["title"], "Second");
+    assert_eq!(
+        (&theirs["gates"], &theirs["receipt"]),
+        (&serde_json::json!(["cmd:true"]), &Value::Null),
+        "its plan came too"
+    );
+    let receipt = clone.run(&["todo", "receipt", &id]).code(0);
+    assert_eq!(receipt.objects()[0]["sha256"], mine["proof_sha256"]);
     let run = clone.run(&["todo", "join", &log]).code(0);
     assert!(run.stdout.contains("both are the same"), "{run:?}");
     repository.added(&["Third"]);
@@ -147,13 +154,40 @@ fn a_log_that_is_ahead_is_joined_and_one_that_went_elsewhere_is_not() {
     assert!(run.stderr.contains("have gone different ways"), "{run:?}");
     assert_eq!(clone.run(&["todo", "list", "--json"]).code(0).stdout, before, "nothing was changed");
     // The log tells all of it: what happened to whom, by whom and when.
-    let lines = read(&log);
-    let entries = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let actions: Vec<String> =
-        entries.filter_map(|line| Some(line["action"].as_str()?.to_string())).collect();
-    for action in ["create", "lease", "commit"] {
-        assert!(actions.iter().any(|one| one == action), "{action} in {actions:?}");
+    let text = read(&log);
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let entries: Vec<Value> = lines.filter(|line| line["action"].is_string()).collect();
+    for entry in &entries {
+        for field in ["event_id", "item", "action", "actor", "occurred_at"] {
+            assert!(entry[field].is_string(), "{field} of {entry}");
+        }
+        assert!(entry["payload"].is_object() || entry["action"] == "start", "{entry}");
     }
+    let said = |kind: &str, action: &str| {
+        let mut of_kind =
+            entries.iter().filter(|entry| entry["payload"]["kind"] == kind).map(|entry| &entry["item"]);
+        of_kind.any(|item| entries.iter().any(|entry| entry["item"] == *item && entry["action"] == action))
+    };
+    assert!(
+        said("todo", "commit") && said("todo", "lease") && said("session", "lease"),
+        "ownership and sessions too"
+    );
+}
+
+// covers: T-05
+#[test]
+fn two_machines_have_one_proof() {
+    let proofs = ["todos_here", "todos_elsewhere"].map(|name| {
+        let repository = Repository::branched(name);
+        repository.write("a.txt", "hello\n");
+        let gate = "cmd:pwd; echo ok in $(date +%N)ms; printf '\\033[32mgreen\\033[0m\\r\\n' >&2";
+        let id = repository.added(&["x", "--gate", gate, "--gate", "file_exists:a.txt"]);
+        let session = repository.session(name);
+        session.run(&["todo", "claim", &id]).code(0);
+        let done = session.run(&["todo", "done", &id, "--json"]).code(0).objects().remove(0);
+        done["proof_sha256"].as_str().unwrap().to_string()
+    });
+    assert_eq!(proofs[0], proofs[1]);
 }
 
 #[test]

@@ -30,7 +30,17 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// For a change: what time has ended is ended first.
     pub async fn open(at: &TodoAt) -> Result<Desk, Error> {
+        Desk::with(at, Loops::Once).await
+    }
+
+    /// For a look, which writes nothing: a list that came from elsewhere stays what it was.
+    pub async fn look(at: &TodoAt) -> Result<Desk, Error> {
+        Desk::with(at, Loops::LeftToOthers).await
+    }
+
+    async fn with(at: &TodoAt, loops: Loops) -> Result<Desk, Error> {
         let workspace = here()?;
         let (reach, store) = match &at.there.0 {
             Some(reach) => (reach.clone(), at.store.clone()),
@@ -41,8 +51,7 @@ impl Desk {
                 (Reach { place, token: None, token_file: None }, Some(at.store.clone().unwrap_or(own)))
             }
         };
-        let client =
-            Client::with(&reach, store, Access::MayCreate, Loops::Once, settings(&at.guarded)).await?;
+        let client = Client::with(&reach, store, Access::MayCreate, loops, settings(&at.guarded)).await?;
         let client = client.acting(actor(at.agent.as_deref()));
         Ok(Desk { client, workspace, session: at.session.clone() })
     }

@@ -29,7 +29,7 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
         (None, false) => vec![Some("Claimed"), Some("Draft")],
     };
     let (page, tree) = block_on(async {
-        let desk = Desk::open(&arguments.at).await?;
+        let desk = Desk::look(&arguments.at).await?;
         desk.attend().await?;
         let mut found = Page { items: Vec::new(), next_cursor: None };
         for state in states {
@@ -94,7 +94,7 @@ pub async fn one(desk: &Desk, id: &str) -> Result<Reply, Error> {
 pub fn show(arguments: &TodoOne, output: &mut Output) -> Result<Outcome, Error> {
     let TodoOne { id, at, form } = arguments;
     let (reply, titles, tree) = block_on(async {
-        let desk = Desk::open(at).await?;
+        let desk = Desk::look(at).await?;
         desk.attend().await?;
         let reply = one(&desk, id).await?;
         let todo: Shown = reply.read()?;

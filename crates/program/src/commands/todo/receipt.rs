@@ -21,7 +21,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 pub fn run(arguments: &TodoReceipt, output: &mut Output) -> Result<Outcome, Error> {
     let TodoReceipt { id, file, at } = arguments;
     let reply = block_on(async {
-        let desk = Desk::open(at).await?;
+        let desk = Desk::look(at).await?;
         desk.client.get(Target::new(["v1", "todos", id, "receipt"])).await
     })?;
     match file.as_deref() {

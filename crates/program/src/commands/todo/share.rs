@@ -1,18 +1,24 @@
 //! `tenure todo export` and `join`: the log of a repository's list as a file that is committed with it.
 //!
+//! A log names bodies by hash; what they say (titles, plans, proofs) stands in a second file beside it, one body a line.
+//!
 //! A log that is ahead of mine is a fast-forward. Two that have gone different ways are not made one: they are told apart by the
 //! first entry in which they differ.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind, Write};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+use tenure_core::body::Body;
 use tenure_core::draw::Draw;
-use tenure_databases::Database;
+use tenure_core::hash::Hash;
 use tenure_databases::export::{self, line::End};
 use tenure_databases::outside::chance;
-use tenure_databases::replay::replay;
-use tenure_databases::verify;
+use tenure_databases::replay::replay_with;
+use tenure_databases::{Database, PAGE_MAX, Query, verify};
 use tenure_systems::todos::workspace::{FOLDER, Workspace};
 
 use super::desk::{self, here};
@@ -36,7 +42,9 @@ pub fn export(arguments: &TodoExport, output: &mut Output) -> Result<Outcome, Er
     let file = log(&workspace, arguments.file.as_ref()).display().to_string();
     let url = desk::url(&desk::file(&workspace));
     let (text, end) = database::with(&url, Access::Existing, Whole)?;
-    whole(&file, |out| Ok(std::io::Write::write_all(out, &text)?))?;
+    let bodies = database::with(&url, Access::Existing, Kept)?;
+    whole(&file, |out| Ok(out.write_all(&text)?))?;
+    whole(&beside(&file), |out| Ok(out.write_all(&bodies)?))?;
     output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
     output.line(format_args!("head {}", end.chain))?;
     Ok(Outcome::Done)
@@ -53,6 +61,65 @@ impl Work for Whole {
         let end = export::export(database, &mut text, |_| {}).await?;
         Ok((text, end))
     }
+}
+
+/// The file of the bodies that a log names.
+fn beside(log: &str) -> String {
+    format!("{}.bodies.jsonl", log.strip_suffix(".jsonl").unwrap_or(log))
+}
+
+/// A body as its file has it: the very text that was hashed.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    sha256: Hash,
+    text: Cow<'a, str>,
+}
+
+/// The bodies of all items, each once, in the order of their hashes.
+struct Kept;
+
+impl Work for Kept {
+    type Done = Vec<u8>;
+
+    async fn run<D: Database>(self, database: &D) -> Result<Vec<u8>, Error> {
+        let mut bodies: BTreeMap<Hash, Body> = BTreeMap::new();
+        let mut query = Query { limit: PAGE_MAX, ..Query::default() };
+        loop {
+            let page = database.list(&query).await?;
+            for item in &page {
+                let Some(whole) = database.whole(&item.store, item.id).await? else { continue };
+                let records = whole.records.into_iter().filter_map(|record| record.body);
+                let all = whole.payload.into_iter().chain(whole.output).chain(records);
+                bodies.extend(all.map(|body| (body.hash(), body)));
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
+                _ => break,
+            }
+        }
+        let mut text = Vec::new();
+        for (sha256, body) in &bodies {
+            let line = Line { sha256: *sha256, text: String::from_utf8_lossy(body.bytes()) };
+            serde_json::to_writer(&mut text, &line).map_err(std::io::Error::from)?;
+            text.push(b'\n');
+        }
+        Ok(text)
+    }
+}
+
+/// The bodies beside a log. What is not what its hash says is left out, as what is missing is.
+fn bodies(log: &str) -> Result<BTreeMap<Hash, Body>, Error> {
+    let file = beside(log);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(why) => return Err(Error::Unreadable { file, why, near: None }),
+    };
+    let read = |line: &str| {
+        let line: Line = serde_json::from_str(line).ok()?;
+        Some((line.sha256, Body::kept(line.text.as_bytes(), &line.sha256)?))
+    };
+    Ok(text.lines().filter_map(read).collect())
 }
 
 pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error> {
@@ -92,7 +159,10 @@ impl Work for Forward<'_> {
             near: None,
         })?;
         let mut draw = Draw::new(chance());
-        let done = replay(BufReader::new(opened), database, &mut draw, |_| {}).await;
+        let kept = bodies(self.file)?;
+        let done =
+            replay_with(BufReader::new(opened), database, &mut draw, &|hash| kept.get(hash).cloned(), |_| {});
+        let done = done.await;
         let done = done.map_err(|stopped| Error::Replay { file: self.file.to_string(), stopped })?;
         Ok(done.head.position)
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use tenure_core::time::Time;
+use tenure_databases::outside::now;
 
 use crate::outcome::Error;
 use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, styled};
@@ -67,9 +69,16 @@ impl Shown {
         }
     }
 
+    /// Whether the claim is over and nobody has come by since to end it.
+    fn has_lapsed(&self) -> bool {
+        let until = self.claimed_until.as_deref().and_then(|until| until.parse::<Time>().ok());
+        until.is_some_and(|until| until <= now())
+    }
+
     /// What a line of the list says besides: who has it, or what it waits for.
     fn note(&self) -> String {
         match (&self.owner_id, self.depends.len()) {
+            (Some(owner), _) if self.has_lapsed() => format!("lapsed; it was {owner}'s"),
             (Some(owner), _) => {
                 format!("{owner} until {}", clock(self.claimed_until.as_deref().unwrap_or_default()))
             }

@@ -33,6 +33,8 @@ impl Repository {
     pub fn git(&self, arguments: &[&str]) -> String {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments).current_dir(&self.root);
+        // The same commit, whenever it is made.
+        git.env("GIT_AUTHOR_DATE", "2026-11-16T12:00:00Z").env("GIT_COMMITTER_DATE", "2026-11-16T12:00:00Z");
         let said = git.output().expect("git is installed");
         assert!(said.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8(said.stdout).expect("text")
