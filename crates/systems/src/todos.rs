@@ -28,10 +28,12 @@ pub mod workspace;
 
 use tenure::Tenure;
 use tenure::core::actor::Actor;
+use tenure::core::answer::Answer;
 use tenure::core::hash::Hash;
+use tenure::databases::batch::Reply;
 
 pub use asked::{New, Proved};
-pub use refusal::{Error, Refusal};
+pub use refusal::{ACQUIRE, Error, Refusal};
 pub use session::Session;
 pub use task::{Attestation, KeptReceipt, Task};
 use workspace::{Facts, Protected};
@@ -78,6 +80,16 @@ impl Todos {
         let actor = session.as_ref().map_or(actor, |session| session.actor.clone());
         let tenure = tenure.acting(tenure.store().clone(), actor.clone());
         Todos { tenure, actor, session, settings }
+    }
+
+    /// A task after a move, an append or a link.
+    async fn changed(&self, reply: Reply) -> Result<Changed, Error> {
+        match reply.answer {
+            Answer::Done(item) | Answer::Same(item) => {
+                Ok(Changed { task: self.task(item.id).await?, receipt: item.head, fresh: reply.fresh })
+            }
+            no => Err(no.into()),
+        }
     }
 
     fn workspace(&self, facts: Option<&Facts>, what: &str) -> Result<(), Refusal> {

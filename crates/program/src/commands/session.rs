@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
+use tenure_systems::todos::ACQUIRE;
 
 use super::todo::desk::{Desk, sessions};
 use crate::cli::{Session, SessionOf};
@@ -66,7 +67,7 @@ fn none() -> Error {
         detail: "no session is named: TENURE_SESSION is not set".to_string(),
         allowed: Vec::new(),
         state: None,
-        fix: Some(r#"eval "$(tenure session acquire)""#.to_string()),
+        fix: Some(ACQUIRE.to_string()),
     };
     Error::Refused(Box::new(refused))
 }

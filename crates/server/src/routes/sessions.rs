@@ -11,7 +11,7 @@ use tenure::core::code::Code;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::core::word::{Kind, Store};
-use tenure_systems::todos::{Session, session};
+use tenure_systems::todos::{ACQUIRE, Session, session};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -105,8 +105,8 @@ fn proof(caller: &Caller, session: &Session) -> String {
 
 /// The session that a token proves, renewed. Whoever shows a token of their own shows a session of theirs.
 pub async fn named(caller: &Caller, token: &str) -> Result<Session, Problem> {
-    let wrong =
-        || Problem::new(Code::SessionRequired, "this is not the proof of a live session; acquire one");
+    let no = |why: &str| Problem::new(Code::SessionRequired, why).with("fix", ACQUIRE);
+    let wrong = || no("this is not the proof of a live session; acquire one");
     let (id, store, signed) = parts(token).ok_or_else(wrong)?;
     if store != caller.store {
         let detail =
@@ -119,7 +119,7 @@ pub async fn named(caller: &Caller, token: &str) -> Result<Session, Problem> {
         return Err(wrong());
     }
     if caller.has_token() && caller.actor().id != session.actor.id {
-        return Err(Problem::new(Code::SessionRequired, "the session is another's; acquire one of your own"));
+        return Err(no("the session is another's; acquire one of your own"));
     }
     Ok(session::attend(&caller.tenure, id).await?)
 }

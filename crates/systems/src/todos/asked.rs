@@ -130,7 +130,7 @@ impl Todos {
                 let receipt = item.head;
                 Ok(Changed { task: self.task(item.id).await?, receipt, fresh: reply.fresh })
             }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
+            no => Err(no.into()),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Todos {
         let reply = self.tenure.ask(Command::Take(Take { item: item.id, terms: terms(session) })).await?;
         match reply.answer {
             Answer::Leased(mut leases) if !leases.is_empty() => Ok((leases.remove(0), reply.fresh)),
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
+            no => Err(no.into()),
         }
     }
 
@@ -80,7 +80,7 @@ impl Todos {
                 }
                 None => Ok(None),
             },
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
+            no => Err(no.into()),
         }
     }
 
@@ -101,7 +101,7 @@ impl Todos {
                 let receipt = self.entry_of(execution, &Event::Release).await?;
                 Ok(Changed { task: self.task(id).await?, receipt, fresh: true })
             }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
+            no => Err(no.into()),
         }
     }
 
@@ -123,13 +123,7 @@ impl Todos {
         let event = "abandon".parse().map_err(tenure::Error::from)?;
         let session = self.session.as_ref().map(|session| session.id);
         let step = Move { reason: Some(reason), attests, session, ..Move::new(id, event) };
-        let reply = self.tenure.ask(Command::Move(step)).await?;
-        match reply.answer {
-            Answer::Done(item) | Answer::Same(item) => {
-                Ok(Changed { task: self.task(id).await?, receipt: item.head, fresh: reply.fresh })
-            }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
-        }
+        self.changed(self.tenure.ask(Command::Move(step)).await?).await
     }
 
     /// The lease of a task that is mine: taken over if another session of mine holds it.
@@ -166,7 +160,7 @@ pub(super) fn terms(session: &Session) -> Terms {
 
 fn held(item: &Item, lease: &Lease) -> Error {
     let owner: Owner = lease.owner.clone();
-    tenure::Error::Refused(Box::new(Answer::Held { item: item.id, owner, until: lease.expires })).into()
+    Answer::Held { item: item.id, owner, until: lease.expires }.into()
 }
 
 /// Nobody holds it, so there is nothing to give back and nothing to finish.
@@ -182,5 +176,5 @@ fn nobodys(item: &Item, event: Event) -> Error {
         allowed: item.table.events_from(item.state).into_iter().cloned().collect(),
         problem,
     };
-    tenure::Error::Refused(Box::new(Answer::Refused(Box::new(refused)))).into()
+    Answer::Refused(Box::new(refused)).into()
 }

@@ -44,13 +44,7 @@ impl Todos {
         let label = "depends".parse::<tenure::core::word::Label>().map_err(tenure::Error::from)?;
         let link = |to: &ItemId| Link { label: label.clone(), to: *to };
         let (add, remove) = (add.iter().map(link).collect(), remove.iter().map(link).collect());
-        let reply = self.tenure.ask(Command::Link(Relink { item: id, add, remove })).await?;
-        match reply.answer {
-            Answer::Done(item) | Answer::Same(item) => {
-                Ok(Changed { task: self.task(id).await?, receipt: item.head, fresh: reply.fresh })
-            }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
-        }
+        self.changed(self.tenure.ask(Command::Link(Relink { item: id, add, remove })).await?).await
     }
 
     /// The way back to the task from what it is to depend on, as a refusal that names it.

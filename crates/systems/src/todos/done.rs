@@ -50,7 +50,7 @@ impl Todos {
                 let receipt = self.entry_of(execution, &Event::Commit).await?;
                 Ok(Changed { task: self.task(id).await?, receipt, fresh: reply.fresh })
             }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
+            no => Err(no.into()),
         }
     }
 
@@ -114,20 +114,12 @@ impl Todos {
     fn only(&self, roles: Roles) -> Result<(), Error> {
         match roles.allow(self.actor.role) {
             true => Ok(()),
-            false => {
-                Err(tenure::Error::Refused(Box::new(Answer::Forbidden { event: Event::Note, roles })).into())
-            }
+            false => Err(Answer::Forbidden { event: Event::Note, roles }.into()),
         }
     }
 
     async fn note(&self, id: ItemId, records: Vec<NewRecord>) -> Result<Changed, Error> {
-        let reply = self.tenure.ask(Command::Note(Note { item: id, records })).await?;
-        match reply.answer {
-            Answer::Done(item) | Answer::Same(item) => {
-                Ok(Changed { task: self.task(id).await?, receipt: item.head, fresh: reply.fresh })
-            }
-            no => Err(tenure::Error::Refused(Box::new(no)).into()),
-        }
+        self.changed(self.tenure.ask(Command::Note(Note { item: id, records })).await?).await
     }
 }
 

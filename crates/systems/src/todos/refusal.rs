@@ -1,7 +1,11 @@
 //! Every no of the todos, with its code and what a program can use of it.
 
 use serde_json::{Map, Value};
+use tenure::core::answer::Answer;
 use tenure::core::code::Code;
+
+/// How one comes by a session. One that is dead would only be refused again, so it is forgotten first.
+pub const ACQUIRE: &str = r#"unset TENURE_SESSION; eval "$(tenure session acquire)""#;
 
 /// A no: what is wrong, and what to do.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +31,7 @@ impl Refusal {
     }
 
     pub fn session(detail: impl Into<String>) -> Refusal {
-        Refusal::new(Code::SessionRequired, detail).with("fix", r#"eval "$(tenure session acquire)""#)
+        Refusal::new(Code::SessionRequired, detail).with("fix", ACQUIRE)
     }
 }
 
@@ -42,6 +46,13 @@ pub enum Error {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
         Error::Refused(Box::new(refusal))
+    }
+}
+
+/// A no of the kernel.
+impl From<Answer> for Error {
+    fn from(no: Answer) -> Error {
+        Error::Engine(tenure::Error::Refused(Box::new(no)))
     }
 }
 

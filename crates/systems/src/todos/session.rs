@@ -85,7 +85,7 @@ pub async fn acquire(
             session.ok_or_else(|| Refusal::session("the session ended as it began").into())
         }
         Answer::Same(_) => Err(Refusal::session("the session that this request began has ended").into()),
-        no => Err(tenure::Error::Refused(Box::new(no)).into()),
+        no => Err(no.into()),
     }
 }
 
@@ -137,7 +137,7 @@ pub async fn release(tenure: &Tenure, session: &Session) -> Result<(), Error> {
         Answer::LeaseLost(_) => {
             Err(Refusal::session(format!("the session {} has ended already", session.id)).into())
         }
-        no => Err(tenure::Error::Refused(Box::new(no)).into()),
+        no => Err(no.into()),
     }
 }
 

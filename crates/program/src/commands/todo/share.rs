@@ -160,9 +160,8 @@ impl Work for Forward<'_> {
         })?;
         let mut draw = Draw::new(chance());
         let kept = bodies(self.file)?;
-        let done =
-            replay_with(BufReader::new(opened), database, &mut draw, &|hash| kept.get(hash).cloned(), |_| {});
-        let done = done.await;
+        let kept = |hash: &Hash| kept.get(hash).cloned();
+        let done = replay_with(BufReader::new(opened), database, &mut draw, &kept, |_| {}).await;
         let done = done.map_err(|stopped| Error::Replay { file: self.file.to_string(), stopped })?;
         Ok(done.head.position)
     }

@@ -139,14 +139,14 @@ fn filled(name: &str, few: usize) -> (Repository, usize) {
 // covers: T-02, T-03, T-06
 #[test]
 fn sixteen_agents_on_one_file_finish_every_task_once() {
-    let (repository, number) = filled("todos_agents", 24);
+    let (repository, number) = filled("todos_agents", 18);
     all_is_done_once(&repository, number);
 }
 
 // covers: T-02, T-14
 #[test]
 fn sixteen_agents_on_one_server_finish_every_task_once() {
-    let (repository, number) = filled("todos_agents_served", 18);
+    let (repository, number) = filled("todos_agents_served", 17);
     let _server = Server::start(&format!("sqlite:{}", repository.path(".tenure/todo.db")));
     all_is_done_once(&repository, number);
 }
