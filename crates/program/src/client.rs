@@ -60,6 +60,8 @@ pub struct Client {
     actor: Option<String>,
     /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
     trace: Option<String>,
+    /// How long an answer is waited for.
+    patience: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -116,7 +118,7 @@ impl Client {
             Way::There(_) => token(reach)?,
         };
         let trace = std::env::var("TRACEPARENT").ok();
-        Ok(Client { way, store, token, actor: None, trace })
+        Ok(Client { way, store, token, actor: None, trace, patience: PATIENCE + WAIT_MAX })
     }
 
     /// On the database itself, whether a server runs on it or not: whoever can open it needs no token.
@@ -126,12 +128,18 @@ impl Client {
         };
         database::parse(url, access)?;
         let way = Way::Here(here(url, Loops::LeftToOthers, Settings::default()).await?);
-        Ok(Client { way, store: None, token: None, actor: None, trace: None })
+        let patience = PATIENCE + WAIT_MAX;
+        Ok(Client { way, store: None, token: None, actor: None, trace: None, patience })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
     pub fn acting(self, actor: impl Into<String>) -> Client {
         Client { actor: Some(actor.into()), ..self }
+    }
+
+    /// The same, for what takes so long by itself.
+    pub fn patient(self, with: Duration) -> Client {
+        Client { patience: PATIENCE + with, ..self }
     }
 
     pub async fn get(&self, target: Target) -> Result<Reply, Error> {
@@ -150,7 +158,7 @@ impl Client {
         let target = target.with("store", self.store.as_ref());
         let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
         let answer = async { read(self.send(request).await?).await };
-        let (status, text) = match timeout(PATIENCE + WAIT_MAX, answer).await {
+        let (status, text) = match timeout(self.patience, answer).await {
             Ok(answer) => answer.map_err(|why| self.unanswered(why))?,
             Err(_) => return Err(self.unanswered("no answer in time".to_string())),
         };

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
+use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN};
 
 use super::todo::desk::{Desk, deciding};
 use crate::cli::Validate;
@@ -30,10 +31,10 @@ pub fn run(arguments: &Validate, output: &mut Output) -> Result<Outcome, Error> 
             let desk = Desk::look(&arguments.at).await?;
             desk.attend().await?;
             let facts = desk.workspace.as_ref().map(|workspace| workspace.facts());
-            let limit_ms = u64::try_from(arguments.timeout.as_millis()).unwrap_or(u64::MAX);
+            let limit_ms = arguments.timeout.clamp(LIMIT_MIN, LIMIT).as_millis() as u64;
             // Run by a gate, it leaves out the task which that gate decides.
             let body = json!({ "workspace": facts, "except": deciding(), "all": true, "limit_ms": limit_ms });
-            desk.client.post(Target::new(["v1", "todos", "validate"]), &body).await
+            desk.client.clone().patient(LIMIT).post(Target::new(["v1", "todos", "validate"]), &body).await
         })
     };
     let reply = output.meanwhile("validating", asked)?;

@@ -12,7 +12,7 @@ use tenure::core::word::{Kind, Label};
 use tenure::databases::Order;
 use tenure_systems::todos::plan::Gate;
 use tenure_systems::todos::receipt::{Proof, Run};
-use tenure_systems::todos::validate::{LIMIT, Scope};
+use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Error, KIND, New, Proved, Todos};
 use utoipa::{IntoParams, ToSchema};
@@ -393,7 +393,8 @@ pub struct ValidateBody {
     except: Option<String>,
     /// Look at every task, and not only at those that something happened to since all was sound.
     all: Option<bool>,
-    /// How long it may take, at most 120,000.
+    /// How long it may take, from 1,000 to 120,000.
+    #[schema(minimum = 1000, maximum = 120000)]
     limit_ms: Option<u64>,
 }
 
@@ -410,8 +411,9 @@ pub async fn validate(
     let except = ids("except", body.except.as_slice())?.first().copied();
     let scope = if body.all == Some(true) { Scope::All } else { Scope::Since };
     let limit = body.limit_ms.map_or(LIMIT, Duration::from_millis);
-    if limit > LIMIT {
-        return Err(Problem::invalid(format!("limit_ms: at most {}", LIMIT.as_millis())));
+    if !(LIMIT_MIN..=LIMIT).contains(&limit) {
+        let (least, most) = (LIMIT_MIN.as_millis(), LIMIT.as_millis());
+        return Err(Problem::invalid(format!("limit_ms: from {least} to {most}")));
     }
     let report = todos.validate(scope, except, facts(body.workspace).as_ref(), limit).await?;
     Ok(Shown(report.into()))

@@ -174,17 +174,28 @@ fn a_task_is_done_with_a_proof_and_every_change_has_its_receipt() {
     });
 }
 
-// covers: T-09, T-14
+// covers: T-15
 #[test]
-fn validating_that_takes_too_long_says_so() {
+fn the_list_is_validated_over_the_wire() {
     on_each(async |service| {
         let agent = Agent::of(&service, None).await;
-        added(&agent, json!({ "title": "x" })).await;
-        let body = json!({ "all": true, "limit_ms": 0, "workspace": agent.workspace() });
-        let no = agent.post("/v1/todos/validate", body).await.no(504, "VALIDATE_TIMEOUT_OR_LOCK");
-        assert_eq!(no["which"], "timeout");
-        let body = json!({ "all": true, "workspace": agent.workspace() });
-        let sound = agent.post("/v1/todos/validate", body).await.yes(200);
+        let id = added(&agent, json!({ "title": "x" })).await;
+        let look = async |more: Value| {
+            let mut body = json!({ "all": true, "workspace": agent.workspace() });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            agent.post("/v1/todos/validate", body).await
+        };
+        let sound = look(json!({})).await.yes(200);
         assert_eq!((&sound["passed"], &sound["looked_at"]), (&json!(true), &json!(1)));
+        assert_eq!(
+            look(json!({ "except": id })).await.yes(200)["looked_at"],
+            0,
+            "what is decided is left out"
+        );
+        let found = look(json!({ "workspace": { "branch": "main" } })).await.yes(200);
+        assert_eq!((&found["passed"], &found["checks"][0]["passed"]), (&json!(false), &json!(false)));
+        for wrong in [0, 999, 120_001] {
+            look(json!({ "limit_ms": wrong })).await.no(400, "INVALID_REQUEST");
+        }
     });
 }

@@ -17,6 +17,8 @@ use crate::time::within;
 
 /// A check that takes longer than this is not waited for.
 pub const LIMIT: Duration = Duration::from_secs(120);
+/// Less than this is no time to look at anything.
+pub const LIMIT_MIN: Duration = Duration::from_secs(1);
 /// More faults than this are one fault.
 const FAULTS_MAX: usize = 20;
 

@@ -9,6 +9,7 @@ use tenure_core::hash::Hash;
 use tenure_databases::outside;
 use tenure_systems::todos::plan::Gate;
 use tenure_systems::todos::receipt::{GateResult, GateRun, Proof, Run, VALIDATE};
+use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN};
 use tenure_systems::todos::workspace::{Facts, Workspace};
 
 use super::change::told;
@@ -26,8 +27,6 @@ use crate::time::pause;
 
 /// How often it is looked whether another's gates are through.
 const LOOK: Duration = Duration::from_millis(20);
-/// An answer of a server takes no longer.
-const VALIDATE_MAX: Duration = Duration::from_secs(50);
 
 pub fn run(arguments: &TodoDone, output: &mut Output) -> Result<Outcome, Error> {
     let reply = block_on(async {
@@ -135,10 +134,15 @@ struct Checked {
 
 /// Everything but the task that is being decided.
 async fn validate(desk: &Desk, todo: &Shown, facts: &Facts, deadline: Deadline) -> Result<GateResult, Error> {
-    let limit_ms = deadline.left().min(VALIDATE_MAX).as_millis() as u64;
+    let limit_ms = deadline.left().clamp(LIMIT_MIN, LIMIT).as_millis() as u64;
     let body = json!({ "workspace": facts, "except": todo.todo_id, "limit_ms": limit_ms });
-    let found: Validation =
-        desk.client.post(Target::new(["v1", "todos", "validate"]), &body).await?.read()?;
+    let found: Validation = desk
+        .client
+        .clone()
+        .patient(LIMIT)
+        .post(Target::new(["v1", "todos", "validate"]), &body)
+        .await?
+        .read()?;
     let faults =
         found.checks.iter().flat_map(|check| check.faults.iter().map(move |fault| (&check.check, fault)));
     let said: String = faults.map(|(check, fault)| format!("{check}: {fault}\n")).collect();
