@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tenure::core::answer::Answer;
 use tenure::core::code::Code;
 use tenure::core::id::ItemId;
 use tenure::core::item::Link;
