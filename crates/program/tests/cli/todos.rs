@@ -11,7 +11,7 @@ use crate::kit::Life;
 use crate::run::{read, tenure};
 use repository::Repository;
 
-// covers: T-01, T-05, T-07, T-14
+// covers: T-01, T-04, T-05, T-07, T-14
 #[test]
 fn a_repository_has_a_list_at_once() {
     let repository = Repository::new("todos_at_once");
@@ -56,6 +56,10 @@ fn a_repository_has_a_list_at_once() {
     assert!(shown.stdout.contains("stale: the tree is "), "{shown:?}");
     let file = repository.folder.file("receipt.json");
     repository.run(&["todo", "receipt", &id, &file]).code(0);
+    let receipt: Value = serde_json::from_str(&read(&file)).unwrap();
+    let (result, ran) = (&receipt["proof"]["results"][2], &receipt["run"]["gates"][1]);
+    assert_eq!((&result["gate"], &result["exit"]), (&ran["gate"], &serde_json::json!(0)), "{receipt}");
+    assert!(result["output_sha256"].is_string() && ran["duration_ms"].is_u64(), "{receipt}");
     let run = tenure(["verify", &file]).code(0);
     assert!(
         run.stdout.contains("sound") && run.stdout.contains(done["proof_sha256"].as_str().unwrap()),
