@@ -103,6 +103,23 @@ class Server:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
+    def get(self, path):
+        request = urllib.request.Request(self.url + path, headers={"authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def claims(self):
+        """Claims that are decomposed, their TruthBits, and validations that were not submitted."""
+        ids = []
+        for number in range(4):
+            body = {"idempotency_key": str(number), "domain": "d", "text": f"The bridge is {number + 3} km long."}
+            claim = self.post("/v0.1/claims", body)["claim_id"]
+            self.get(f"/v1/items/{claim}?wait_ms=30000")
+            truthbit = self.get(f"/v0.1/claims/{claim}/truthbits")["items"][0]["id"]
+            validations = [self.post(f"/v0.1/truthbits/{truthbit}/validations", {})["id"] for _ in range(2)]
+            ids += [claim, truthbit, *validations]
+        return ids
+
     def furnish(self):
         """Something of every sort, so that there is something to be asked about."""
         root = self.post("/v1/tokens", {"name": "root", "role": "admin"})
@@ -119,7 +136,7 @@ class Server:
         self.post("/v1/webhooks", {"name": "both", "url": "https://example.org/in", "secrets": ["env:NONE"]})
         return {
             "root": root["id"],
-            "id": [*jobs[:10], *jobs[50:], *spare, run],
+            "id": [*jobs[:10], *jobs[50:], *spare, run, *self.claims()],
             "exec": [lease["execution"] for lease in leases],
             "leases": {lease["execution"]: lease["lease_token"] for lease in leases},
             "name": ["both"],

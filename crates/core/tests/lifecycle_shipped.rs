@@ -20,11 +20,11 @@ fn finals(kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_five_systems_ship_fourteen_kinds_the_engine_four_and_the_server_one() {
+fn the_five_systems_ship_fifteen_kinds_the_engine_four_and_the_server_one() {
     let mut systems: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.system).collect();
     systems.dedup();
     assert_eq!(systems, ["claims", "jobs", "runs", "todos", "tickets", "engine", "server"]);
-    assert_eq!(tables().iter().count(), 19);
+    assert_eq!(tables().iter().count(), 20);
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn a_run_moves_by_these_rows_and_no_others() {
     assert_eq!(
         rows("run"),
         [
-            "— create as RUN_CREATED → QUEUED [api; ] {}",
+            "— create as RUN_CREATED → QUEUED [api/worker/human; ] {}",
             "QUEUED lease as RUN_STARTED → RUNNING [worker; no other running for key] {}",
             "RUNNING commit as RUN_COMPLETED → COMPLETED [worker; ] {record artifact}",
-            "RUNNING fail as RUN_FAILED → FAILED [worker; reason] {}",
+            "RUNNING fail as RUN_FAILED → FAILED [worker; reason] {close open steps}",
             "RUNNING time-out as RUN_TIMED_OUT → TIMED_OUT [system; ] {close open steps}",
             "RUNNING orphan as RUN_RECOVERED_AS_FAILED → FAILED [system; ] {close open steps}",
         ]

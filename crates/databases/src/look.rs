@@ -11,7 +11,7 @@ use tenure_core::time::Time;
 use tenure_core::word::{Kind, Label, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
-use crate::Error;
+use crate::{Error, Order};
 
 /// How many ready items come before one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,10 +47,11 @@ pub trait Look: Send + Sync {
     /// What a name stands for. None: it was never used.
     fn named(&self, key: &NameKey) -> impl Future<Output = Result<Option<Named>, Error>> + Send;
 
-    /// The items that have or had a link to one, after one, in the order of ids.
+    /// The items that have or had a link to one, by id, after one in that order.
     fn linked(
         &self,
         to: ItemId,
+        order: Order,
         after: Option<ItemId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ItemId>, Error>> + Send;

@@ -3,6 +3,7 @@
 use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::world::Record;
+use tenure_databases::Order;
 
 use crate::error::Error;
 use crate::tenure::Tenure;
@@ -10,10 +11,21 @@ use crate::tenure::Tenure;
 impl Tenure {
     /// The items that have or had a link to one, oldest first, after one. What links to items of other stores does not exist.
     pub async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<Item>, Error> {
+        self.linked_in(Order::Oldest, to, after, limit).await
+    }
+
+    /// As [`Tenure::linked`], in either order.
+    pub async fn linked_in(
+        &self,
+        order: Order,
+        to: ItemId,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<Item>, Error> {
         let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let read = async move {
             let mut items = Vec::new();
-            for id in kept.linked(to, after, limit).await? {
+            for id in kept.linked(to, order, after, limit).await? {
                 items.extend(kept.item(&store, id).await?);
             }
             Ok(items)

@@ -22,7 +22,7 @@ use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
-use tenure_databases::{Database, Error, Found, Head, Overdue, Query, Whole};
+use tenure_databases::{Database, Error, Found, Head, Order, Overdue, Query, Whole};
 
 use crate::error::OpenError;
 use crate::explain::Facts;
@@ -138,10 +138,11 @@ impl Kept {
     pub async fn linked(
         &self,
         to: ItemId,
+        order: Order,
         after: Option<ItemId>,
         limit: usize,
     ) -> Result<Vec<ItemId>, Error> {
-        on!(self, database => database.linked(to, after, limit).await)
+        on!(self, database => database.linked(to, order, after, limit).await)
     }
 
     pub async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {

@@ -45,6 +45,7 @@ mod lease;
 mod loops;
 mod outbox;
 mod reading;
+mod recovery;
 mod redrive;
 mod schedule;
 mod tenure;

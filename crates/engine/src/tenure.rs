@@ -250,6 +250,11 @@ impl Tenure {
         Tenure { inner, store, operator, api: actor, when_full: WhenFull::Refuse }
     }
 
+    /// Who asks through this handle.
+    pub fn actor(&self) -> &Actor {
+        &self.api
+    }
+
     /// The namespace that this handle is about. The loops of an engine look after schedules and webhooks in its own.
     pub fn store(&self) -> &Store {
         &self.store

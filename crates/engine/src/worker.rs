@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::loops::Parts;
 use crate::tenure::Tenure;
-use runner::Runner;
+use runner::{AHEAD_MAX, Runner};
 
 pub use handler::{Handler, Job};
 pub use held::{LEASE_MARGIN, LEASE_RENEWAL};
@@ -52,7 +52,12 @@ pub struct WorkerBuilder {
     concurrency: usize,
     lease: Option<Duration>,
     grace: Duration,
+    ahead_max: usize,
+    unanswered: Unanswered,
 }
+
+/// Told why the database did not answer a worker that looked for work.
+pub(crate) type Unanswered = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl std::fmt::Debug for WorkerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -62,8 +67,9 @@ impl std::fmt::Debug for WorkerBuilder {
 
 impl WorkerBuilder {
     pub(crate) fn new(tenure: Tenure, name: String) -> WorkerBuilder {
-        let handlers = Vec::new();
-        WorkerBuilder { tenure, name, handlers, concurrency: CONCURRENCY, lease: None, grace: GRACE }
+        let (handlers, unanswered) = (Vec::new(), Arc::new(|_: &str| {}));
+        let (concurrency, grace, ahead_max) = (CONCURRENCY, GRACE, AHEAD_MAX);
+        WorkerBuilder { tenure, name, handlers, concurrency, lease: None, grace, ahead_max, unanswered }
     }
 
     /// What is done with items of a kind. Kinds that are named first are looked at first, in turns.
@@ -78,6 +84,13 @@ impl WorkerBuilder {
         self
     }
 
+    /// Leases nothing before there is a place for its handler: what waits stays in the queue, in its order, and its window has not begun.
+    /// Otherwise a fast worker fetches some of it ahead.
+    pub fn without_ahead(mut self) -> WorkerBuilder {
+        self.ahead_max = 0;
+        self
+    }
+
     /// How long a lease lasts without a heartbeat. Otherwise the lifecycle says so.
     pub fn lease(mut self, lease: Duration) -> WorkerBuilder {
         self.lease = Some(lease);
@@ -87,6 +100,13 @@ impl WorkerBuilder {
     /// How long handlers may go on once the worker drains.
     pub fn grace(mut self, grace: Duration) -> WorkerBuilder {
         self.grace = grace;
+        self
+    }
+
+    /// Called when the database does not answer this worker's look for work, with the reason: a lock that somebody else holds, a
+    /// lost connection. It looks again by itself.
+    pub fn when_unanswered(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> WorkerBuilder {
+        self.unanswered = Arc::new(tell);
         self
     }
 
@@ -113,6 +133,8 @@ impl WorkerBuilder {
             concurrency: self.concurrency,
             lease: self.lease,
             grace: self.grace,
+            ahead_max: self.ahead_max,
+            unanswered: self.unanswered,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
             parts: self.tenure.parts(),
@@ -141,6 +163,8 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         concurrency: worker.concurrency,
         lease: None,
         grace: GRACE,
+        ahead_max: AHEAD_MAX,
+        unanswered: Arc::new(|_| {}),
         stop: CancellationToken::new(),
         outside: worker.outside,
         parts: parts.clone(),

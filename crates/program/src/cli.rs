@@ -3,6 +3,8 @@
 mod at;
 mod bench;
 mod chaos;
+mod claim;
+mod doc;
 mod item;
 mod keep;
 mod lifecycle;
@@ -36,6 +38,8 @@ use crate::output::Output;
 pub use at::{At, Db, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
+pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
+pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,
@@ -45,7 +49,8 @@ pub use lifecycle::{Add, Check, Draw, Lifecycle, List, Show};
 pub use limit::{Limit, LimitList, LimitReset, LimitSet};
 pub use look::{Explain, Log};
 pub use part::{
-    Part, PartClerk, PartIdle, PartKeeper, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
+    Part, PartClerk, PartIdle, PartKeeper, PartLoader, PartNode, PartProducer, PartReader, PartRunner,
+    PartWorker,
 };
 pub use pause::{Pause, PauseOf, Resume};
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
@@ -93,6 +98,12 @@ pub enum Command {
     /// Submit, show, list, cancel, retry and wait for jobs
     #[command(subcommand, arg_required_else_help = true)]
     Job(Job),
+    /// Create, show, list, enqueue, validate claims, and show their verdicts
+    #[command(subcommand, arg_required_else_help = true)]
+    Claim(Claim),
+    /// Add documents, and look at their runs: every pass over a document, step by step
+    #[command(subcommand, arg_required_else_help = true)]
+    Doc(Doc),
     /// Create, show, list, move, cancel and erase items of any kind
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
@@ -193,7 +204,14 @@ pub fn read() -> Result<Command, ExitCode> {
     let cli = parse(Cli::command())?;
     match Config::read(cli.config.as_deref()) {
         Ok(None) => Ok(cli.command),
-        Ok(Some(config)) => parse(config.beneath(Cli::command())).map(|cli| cli.command),
+        Ok(Some(config)) => {
+            let mut command = parse(config.beneath(Cli::command()))?.command;
+            // What has parts of its own is no argument.
+            if let Command::Serve(serve) = &mut command {
+                (serve.claims, serve.steps) = (config.claims, config.runs.steps);
+            }
+            Ok(command)
+        }
         Err(error) => {
             Output::standard().complain(&error);
             Err(ExitCode::from(USAGE))
@@ -243,6 +261,7 @@ mod tests {
             include_str!("../../../docs/start.md"),
             include_str!("../../../docs/operating.md"),
             include_str!("../../../docs/lifecycles.md"),
+            include_str!("../../../docs/claims.md"),
             include_str!("../../../docs/todos.md"),
         ];
         let mut found = 0;

@@ -23,6 +23,8 @@ use tenure_core::word::Store;
 use tenure_databases::sqlite::side;
 use tenure_databases::url::Url;
 use tenure_server::{App, Open, WAIT_MAX};
+use tenure_systems::runs::Library;
+use tenure_systems::runs::files::Files;
 use tenure_systems::todos::Settings;
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -39,6 +41,9 @@ pub use target::Target;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Beyond what it was asked to wait, a server has so long for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A document may take as long as a server waits for it.
+const UPLOAD_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Whether the command that opens a database minds it: expired leases, retries that are due, the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +115,7 @@ impl Client {
             Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
             Place::Database(url) => match server_of(&database::parse(url, access)?)? {
                 Some(address) => Way::There(Box::new(Socket::new(&address)?)),
-                None => Way::Here(here(url, loops, todos).await?),
+                None => Way::Here(here(url, reach.files.as_deref(), loops, todos).await?),
             },
         };
         let token = match way {
@@ -127,7 +132,8 @@ impl Client {
             return Err(Error::WantsDatabase { url: reach.place.to_string() });
         };
         database::parse(url, access)?;
-        let way = Way::Here(here(url, Loops::LeftToOthers, Settings::default()).await?);
+        let (loops, todos) = (Loops::LeftToOthers, Settings::default());
+        let way = Way::Here(here(url, reach.files.as_deref(), loops, todos).await?);
         let patience = PATIENCE + WAIT_MAX;
         Ok(Client { way, store: None, token: None, actor: None, trace: None, patience })
     }
@@ -154,17 +160,37 @@ impl Client {
         self.ask(Method::DELETE, target, Some(body_of(body)?)).await
     }
 
+    /// Sends a file as it is.
+    pub async fn upload(&self, target: Target, bytes: Vec<u8>) -> Result<Reply, Error> {
+        let target = target.with("store", self.store.as_ref());
+        let mut request = self.request(Method::POST, &target.to_string(), bytes)?;
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        self.answered(request, UPLOAD_PATIENCE).await.and_then(text)
+    }
+
+    /// What is no text.
+    pub async fn bytes(&self, target: Target) -> Result<Bytes, Error> {
+        let target = target.with("store", self.store.as_ref());
+        let request = self.request(Method::GET, &target.to_string(), Vec::new())?;
+        self.answered(request, UPLOAD_PATIENCE).await
+    }
+
     async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
         let target = target.with("store", self.store.as_ref());
         let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
+        self.answered(request, self.patience).await.and_then(text)
+    }
+
+    /// The body of a yes.
+    async fn answered(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Bytes, Error> {
         let answer = async { read(self.send(request).await?).await };
-        let (status, text) = match timeout(self.patience, answer).await {
+        let (status, bytes) = match timeout(patience, answer).await {
             Ok(answer) => answer.map_err(|why| self.unanswered(why))?,
             Err(_) => return Err(self.unanswered("no answer in time".to_string())),
         };
         match status {
-            200..=299 => Ok(Reply { text }),
-            _ => Err(self.refused(status, &text)),
+            200..=299 => Ok(bytes),
+            _ => Err(self.refused(status, &bytes)),
         }
     }
 
@@ -180,8 +206,8 @@ impl Client {
         match response.status().as_u16() {
             200 => Ok(Events::new(response.into_body())),
             status => {
-                let (_, text) = read(response).await.map_err(|why| self.unanswered(why))?;
-                Err(self.refused(status, &text))
+                let (_, bytes) = read(response).await.map_err(|why| self.unanswered(why))?;
+                Err(self.refused(status, &bytes))
             }
         }
     }
@@ -222,8 +248,8 @@ impl Client {
         }
     }
 
-    fn refused(&self, status: u16, text: &str) -> Error {
-        match serde_json::from_str::<Refused>(text) {
+    fn refused(&self, status: u16, bytes: &[u8]) -> Error {
+        match serde_json::from_slice::<Refused>(bytes) {
             Ok(refused) if status >= 500 => Error::Unavailable { code: refused.code, detail: refused.detail },
             Ok(refused) => Error::Refused(Box::new(refused)),
             Err(_) => self.unanswered(format!("it answers {status}, and not as Tenure does")),
@@ -235,7 +261,8 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
 }
 
-async fn here(url: &str, loops: Loops, todos: Settings) -> Result<Router, Error> {
+async fn here(url: &str, files: Option<&str>, loops: Loops, todos: Settings) -> Result<Router, Error> {
+    let files = Files::of(&url.parse().map_err(tenure::OpenError::from)?, files.map(Path::new))?;
     let builder = Tenure::builder(url);
     let builder = match loops {
         Loops::LeftToOthers | Loops::Once => builder.without_loops(),
@@ -245,7 +272,7 @@ async fn here(url: &str, loops: Loops, todos: Settings) -> Result<Router, Error>
     if loops == Loops::Once {
         tenure.sweep().await?;
     }
-    let app = App::new(tenure, Open::Always).await?.todos(todos);
+    let app = App::new(tenure, Open::Always).await?.keeping(Library::new(files)).with_todos(todos);
     Ok(tenure_server::router(app))
 }
 
@@ -284,8 +311,13 @@ fn token(reach: &Reach) -> Result<Option<String>, Error> {
     }
 }
 
-/// The status and the text of an answer, or why there is none.
-async fn read(response: Response<Body>) -> Result<(u16, String), String> {
+fn text(bytes: Bytes) -> Result<Reply, Error> {
+    let text = String::from_utf8(bytes.to_vec());
+    Ok(Reply { text: text.map_err(|_| Error::Strange("an answer that is no text".to_string()))? })
+}
+
+/// The status and the bytes of an answer, or why there is none.
+async fn read(response: Response<Body>) -> Result<(u16, Bytes), String> {
     let status = response.status().as_u16();
     let bytes = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
         Ok(body) => body.to_bytes(),
@@ -294,8 +326,7 @@ async fn read(response: Response<Body>) -> Result<(u16, String), String> {
         }
         Err(error) => return Err(format!("its answer broke off: {error}")),
     };
-    let text = String::from_utf8(bytes.to_vec()).map_err(|_| "its answer is no text".to_string())?;
-    Ok((status, text))
+    Ok((status, bytes))
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ mod backup;
 mod bench;
 mod chaos;
 mod check;
+mod claim;
 mod completions;
 mod demo;
+mod doc;
 mod doctor;
 mod explain;
 mod export;
@@ -37,9 +39,11 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
+        Command::Claim(command) => claim::run(command, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),
+        Command::Doc(command) => doc::run(command, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Lifecycle(command) => lifecycle::run(command, output),

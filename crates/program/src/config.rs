@@ -8,6 +8,9 @@ use std::io;
 
 use clap::Command;
 use serde::Deserialize;
+use tenure_systems::claims::decompose::domains::DomainSettings;
+use tenure_systems::claims::policy::Policy;
+use tenure_systems::runs::builtin::StepSettings;
 
 use crate::outcome::Error;
 
@@ -24,6 +27,30 @@ pub struct Config {
     store: Option<String>,
     token_file: Option<String>,
     protected: Option<String>,
+    without: Option<String>,
+    claim_retries: Option<String>,
+    files: Option<String>,
+    #[serde(default)]
+    pub claims: Claims,
+    #[serde(default)]
+    pub runs: Runs,
+}
+
+/// How claims are worked on: `[claims.domains.NAME]` says what takes a domain's claims apart, `[claims.policy]` how they are judged.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Claims {
+    pub domains: DomainSettings,
+    pub policy: Policy,
+}
+
+/// `[runs]`: what is done with documents.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runs {
+    /// `[[runs.steps]]`, in their order. None: the steps that ship.
+    #[serde(default)]
+    pub steps: Vec<StepSettings>,
 }
 
 impl Config {
@@ -69,6 +96,9 @@ impl Config {
             "TENURE_LIFECYCLES" => &self.lifecycles,
             "TENURE_STORE" => &self.store,
             "TENURE_TOKEN_FILE" => &self.token_file,
+            "TENURE_WITHOUT" => &self.without,
+            "TENURE_CLAIM_RETRIES" => &self.claim_retries,
+            "TENURE_FILES" => &self.files,
             "TENURE_PROTECTED" => &self.protected,
             _ => &None,
         };
@@ -86,6 +116,9 @@ mod tests {
             ("db = \"sqlite:a.db\"\n\nlisen = \"x\"\n", 3, "lisen"),
             ("store = 3\n", 1, "invalid type"),
             ("# one\ndb = \n", 2, ""),
+            ("[claims.domains.a]\ndecomposer = \"magic\"\n", 2, "magic"),
+            ("[claims.policy]\nsupported_from = 0.2\n", 1, "refuted_to"),
+            ("[[runs.steps]]\nname = \"a\"\ncomand = [\"cat\"]\n", 3, "comand"),
         ] {
             match Config::parse("tenure.toml", text) {
                 Err(Error::Config { line: found, what, .. }) => {

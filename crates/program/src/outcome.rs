@@ -48,7 +48,9 @@ impl From<&Error> for Outcome {
                 Stopped::File(_) | Stopped::Database { .. } => Outcome::CouldNot,
             },
             Error::Refused(_) | Error::NotSucceeded { .. } => Outcome::Refused,
-            Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } => Outcome::Usage,
+            Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } | Error::Steps(_) => {
+                Outcome::Usage
+            }
             Error::WantsDatabase { .. } | Error::NoRepository => Outcome::Usage,
             Error::Diverged { .. } | Error::Unproved { .. } => Outcome::Refused,
             Error::NoServer { .. }
@@ -167,6 +169,8 @@ pub enum Error {
     NotSucceeded { item: String, state: String, reason: Option<String> },
     #[error("item {item} is still {state}; only the waiting has ended")]
     StillOpen { item: String, state: String },
+    #[error("[[runs.steps]] of tenure.toml: {0}")]
+    Steps(String),
     #[error("this is no git repository, and nobody named a server or a database")]
     NoRepository,
     #[error(transparent)]
@@ -268,6 +272,7 @@ impl Error {
             Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
             Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
             Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),
+            Error::Steps(_) => "mend the step; docs/runs.md says what one has".into(),
             Error::NoRepository => "work in a git repository (`git init` makes one), or name a place with --url or --db".into(),
             Error::Git(_) => "look whether `git status` works here".into(),
             Error::Diverged { .. } => {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
-use tenure_systems::todos::Settings;
+use tenure_systems::runs::Library;
+use tenure_systems::{claims, todos};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -32,8 +33,12 @@ pub struct App {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
+    /// How claims are worked on.
+    pub(crate) claims: claims::Settings,
+    /// None: it keeps no files, and so has no documents.
+    pub(crate) library: Option<Library>,
     /// What the operator decides about the lists of tasks.
-    pub(crate) todos: Settings,
+    pub(crate) todos: todos::Settings,
 }
 
 impl App {
@@ -42,8 +47,25 @@ impl App {
         let tokens = Arc::new(Tokens::new(&tenure));
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
-        let todos = Settings::default();
-        Ok(App { tenure, signer, tokens, open, room, streams, requests: Arc::default(), access: None, todos })
+        let (requests, access, library) = (Arc::default(), None, None);
+        let claims = claims::Settings::shipped();
+        let todos = todos::Settings::default();
+        Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library, todos })
+    }
+
+    /// The same service, with other decomposers.
+    pub fn with_claims(self, claims: claims::Settings) -> App {
+        App { claims, ..self }
+    }
+
+    /// How claims are worked on here: also for whoever works on them in this process.
+    pub fn claims(&self) -> &claims::Settings {
+        &self.claims
+    }
+
+    /// The same service, with these settings for tasks.
+    pub fn with_todos(self, todos: todos::Settings) -> App {
+        App { todos, ..self }
     }
 
     /// The same service, writing a line for every request.
@@ -51,9 +73,9 @@ impl App {
         App { access: Some(access), ..self }
     }
 
-    /// The same service, with these settings for tasks.
-    pub fn todos(self, todos: Settings) -> App {
-        App { todos, ..self }
+    /// The same service, with documents whose files are there.
+    pub fn keeping(self, library: Library) -> App {
+        App { library: Some(library), ..self }
     }
 
     /// Whether somebody without a token is let in now.

@@ -26,6 +26,10 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// So long may the head of a request take, and so long its body: whoever is slower keeps a connection from others.
 pub const HEAD_WAIT: Duration = Duration::from_secs(10);
 pub const BODY_WAIT: Duration = Duration::from_secs(60);
+/// A document may take longer, as long as something of it comes: the largest at a megabit a second.
+pub const UPLOAD_WAIT: Duration = Duration::from_secs(600);
+/// Of what is said beside a document in its upload: a name, a key.
+pub const UPLOAD_FIELD_BYTES_MAX: usize = 4 << 10;
 /// Whoever takes nothing of its answer for so long loses it: a stream of the log holds its place, and a page its memory.
 pub const UNREAD_WAIT: Duration = Duration::from_secs(30);
 /// Of a body that was refused so much is still read, and for so long: whoever sends it gets its answer instead of a broken connection.

@@ -125,6 +125,7 @@ pub fn text(app: &App, backlog: &[Backlog], connections: Option<usize>) -> Strin
     requests(&mut text, app);
     engine(&mut text, app);
     waiting(&mut text, backlog);
+    runs(&mut text, app);
     let streams = STREAMS_MAX - app.streams.available_permits();
     text.single("tenure_log_streams", Sort::Gauge, "Streams of the log that are open.", streams);
     if let Some(connections) = connections {
@@ -183,6 +184,16 @@ fn engine(text: &mut Text, app: &App) {
     for (name, count) in counters.all() {
         text.line("tenure_engine_total", &[("what", name)], count);
     }
+}
+
+fn runs(text: &mut Text, app: &App) {
+    text.family(
+        "tenure_runs_total",
+        Sort::Counter,
+        "What the workers on runs of this process have met, by name.",
+    );
+    let retried = app.library.as_ref().map_or(0, |library| library.scheduler_retried());
+    text.line("tenure_runs_total", &[("what", "SCHEDULER_RETRIED")], retried);
 }
 
 fn waiting(text: &mut Text, backlog: &[Backlog]) {

@@ -9,7 +9,7 @@ use tenure::core::code::{self, Code};
 use tenure::core::word::NotAWord;
 use tenure::databases;
 use tenure::databases::outside;
-use tenure_systems::todos;
+use tenure_systems::{claims, todos};
 
 /// A failure that may be over soon is worth asking again after so many seconds.
 const RETRY_AFTER: u64 = 1;
@@ -180,6 +180,15 @@ impl From<todos::Error> for Problem {
             todos::Error::Refused(refusal) => {
                 Problem { more: refusal.more, ..Problem::new(refusal.code, refusal.detail) }
             }
+        }
+    }
+}
+
+impl From<claims::Error> for Problem {
+    fn from(error: claims::Error) -> Problem {
+        match error {
+            claims::Error::Engine(error) => error.into(),
+            claims::Error::No(problem) => problem.into(),
         }
     }
 }

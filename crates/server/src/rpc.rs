@@ -146,6 +146,7 @@ impl Rpc {
         let bytes = body.collect().await.map_err(|why| internal(why.to_string()))?.to_bytes();
         let is_json = parts.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
         let message = match (bytes.is_empty(), is_json) {
+            _ if let Some(message) = answer::bytes(&schema.pool, described.gives, &bytes) => message,
             (true, _) => DynamicMessage::new(schema.pool.clone(), described.gives),
             (false, true) => answer::json(&schema.pool, described.gives, &bytes)
                 .map_err(|why| internal(format!("an answer that does not fit: {why}")))?,

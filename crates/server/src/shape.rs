@@ -1,6 +1,7 @@
 //! What is shown. The names of the fields are a promise.
 
 pub mod attempt;
+pub mod claims;
 pub mod create;
 pub mod effects;
 pub mod filter;

@@ -12,5 +12,6 @@
 pub mod claims;
 pub mod post;
 pub mod runs;
+pub mod text;
 mod time;
 pub mod todos;

@@ -8,3 +8,8 @@ use tokio::time::error::Elapsed;
 pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) -> Result<T, Elapsed> {
     tokio::time::timeout(limit, what).await
 }
+
+#[expect(clippy::disallowed_methods, reason = "loops, and what may be better in a moment, wait here")]
+pub(crate) async fn pause(span: Duration) {
+    tokio::time::sleep(span).await;
+}

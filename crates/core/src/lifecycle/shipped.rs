@@ -30,7 +30,7 @@ macro_rules! shipped {
 }
 
 shipped! {
-    "claims": "claim.md", "evidence.md", "validation.md", "verdict.md";
+    "claims": "claim.md", "evidence.md", "validation.md", "verdict.md", "recheck.md";
     "jobs": "job.md";
     "runs": "document.md", "run.md";
     "todos": "todo.md", "session.md";

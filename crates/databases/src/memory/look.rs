@@ -11,7 +11,7 @@ use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
 use super::Memory;
 use crate::look::{Ahead, Look, SetAside};
-use crate::{Error, PAGE_MAX, Place};
+use crate::{Error, Order, PAGE_MAX, Place};
 
 impl Look for Memory {
     async fn now(&self) -> Result<Time, Error> {
@@ -56,11 +56,26 @@ impl Look for Memory {
         Ok(self.kept.lock().await.world.names.get(key).cloned())
     }
 
-    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
-        let first = after.map_or(Bound::Included((to, ItemId(0))), |after| Bound::Excluded((to, after)));
-        let kept = self.kept.lock().await;
-        let found = kept.world.linked.range((first, Bound::Included((to, ItemId(u128::MAX)))));
-        Ok(found.map(|(_, from)| *from).take(limit.min(PAGE_MAX)).collect())
+    async fn linked(
+        &self,
+        to: ItemId,
+        order: Order,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        let (least, most) = (Bound::Included((to, ItemId(0))), Bound::Included((to, ItemId(u128::MAX))));
+        let after = after.map(|after| Bound::Excluded((to, after)));
+        let (kept, limit) = (self.kept.lock().await, limit.min(PAGE_MAX));
+        let linked = &kept.world.linked;
+        Ok(match order {
+            Order::Oldest => {
+                linked.range((after.unwrap_or(least), most)).map(|(_, from)| *from).take(limit).collect()
+            }
+            Order::Newest => {
+                let found = linked.range((least, after.unwrap_or(most))).rev();
+                found.map(|(_, from)| *from).take(limit).collect()
+            }
+        })
     }
 
     async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {

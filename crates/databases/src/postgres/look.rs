@@ -13,7 +13,7 @@ use super::{Postgres, load};
 use crate::look::{Ahead, DUE_MAX, Look, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, PAGE_MAX, Place};
+use crate::{Error, Order, PAGE_MAX, Place};
 
 const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 /// Each of the parts goes over an index of its own, in its order, and stops at the bound. Of what is due and was not moved over yet
@@ -40,6 +40,8 @@ const OF_KEY: &str = "select count(*) from ( \
 const LANE: &str = "select running, open, latest, starts from @.lanes where queue = $1 and key = $2";
 const NAME: &str = "select value from @.names where store = $1 and scope = $2 and name = $3";
 const LINKED: &str = "select item from @.linked where target = $1 and item > $2 order by item limit #";
+const LINKED_NEWEST: &str =
+    "select item from @.linked where target = $1 and item < $2 order by item desc limit #";
 const RECORD: &str =
     "select id, item, fence, label, name, hash, version, at, body from @.records where id = $1";
 const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from @.quarantine u join @.items i on i.id = u.item \
@@ -95,9 +97,19 @@ impl Look for Postgres {
         found.rows.first().map(|row| name::read(row.get(0)).map_err(damaged)).transpose()
     }
 
-    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
-        let params = [id(to.into()), id(after.unwrap_or(ItemId(0)).into())];
-        let ask = Ask::some_rows(LINKED, limit.min(PAGE_MAX), params);
+    async fn linked(
+        &self,
+        to: ItemId,
+        order: Order,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        let (sql, first) = match order {
+            Order::Oldest => (LINKED, ItemId(0)),
+            Order::Newest => (LINKED_NEWEST, ItemId(u128::MAX)),
+        };
+        let params = [id(to.into()), id(after.unwrap_or(first).into())];
+        let ask = Ask::some_rows(sql, limit.min(PAGE_MAX), params);
         let found = self.pool.lend().await?.one(ask).await?;
         // The limit in its text is rounded up.
         Ok(found.rows.iter().take(limit).map(|row| row.get::<_, Uuid>(0).into()).collect())

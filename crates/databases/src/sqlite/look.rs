@@ -14,7 +14,7 @@ use super::{Sqlite, lanes, log};
 use crate::look::{Ahead, DUE_MAX, Look, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, PAGE_MAX, Place};
+use crate::{Error, Order, PAGE_MAX, Place};
 
 /// Each index is named, so that no statistics ever make it a scan.
 const READY: &str = "select count(*) from (select 1 from items indexed by items_ready \
@@ -30,6 +30,8 @@ const DUE_OF_KEY: &str = "select count(*) from (select key, created, id, laned f
     where queue = ?1 and slot = 1 and run_at <= ?5 order by run_at, id limit ?6) \
     where laned = 1 and key = ?2 and (created, id) < (?3, ?4)";
 const LINKED: &str = "select item from linked where target = ?1 and item > ?2 order by item limit ?3";
+const LINKED_NEWEST: &str =
+    "select item from linked where target = ?1 and item < ?2 order by item desc limit ?3";
 const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from quarantine u join items i on i.id = u.item \
     join queues q on q.queue = i.queue left join states s on s.lifecycle = i.lifecycle and s.state = i.state \
     where u.item = ?1 and q.store = ?2";
@@ -70,10 +72,20 @@ impl Look for Sqlite {
         read.await
     }
 
-    async fn linked(&self, to: ItemId, after: Option<ItemId>, limit: usize) -> Result<Vec<ItemId>, Error> {
+    async fn linked(
+        &self,
+        to: ItemId,
+        order: Order,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
         let read = self.readers.read(|context| {
-            let mut statement = context.connection.prepare_cached(LINKED)?;
-            let after = id_bytes(after.unwrap_or(ItemId(0)));
+            let (sql, first) = match order {
+                Order::Oldest => (LINKED, ItemId(0)),
+                Order::Newest => (LINKED_NEWEST, ItemId(u128::MAX)),
+            };
+            let mut statement = context.connection.prepare_cached(sql)?;
+            let after = id_bytes(after.unwrap_or(first));
             let limit = i64::try_from(limit.min(PAGE_MAX)).unwrap_or(i64::MAX);
             let mut rows = statement.query((id_bytes(to), after, limit))?;
             let mut found = Vec::new();

@@ -123,7 +123,9 @@ pub async fn what_is_linked_to_an_item_is_found_from_it<H: Harness>(bench: &Benc
         let links = vec![Link { label: "about".parse().unwrap(), to }];
         bench.create(Create { links, ..new("job", "{}") }).await
     };
-    let found = async |to, after, limit| bench.database().linked(to, after, limit).await.unwrap();
+    let in_order =
+        async |order, to, after, limit| bench.database().linked(to, order, after, limit).await.unwrap();
+    let found = async |to, after, limit| in_order(tenure_databases::Order::Oldest, to, after, limit).await;
     assert_eq!(found(target, None, MANY).await, []);
     let mut about = Vec::new();
     for to in [target, other, target, target] {
@@ -136,6 +138,10 @@ pub async fn what_is_linked_to_an_item_is_found_from_it<H: Harness>(bench: &Benc
     assert_eq!(found(target, None, 1).await, about[..1], "no more than was asked for");
     assert_eq!(found(target, Some(about[0]), MANY).await, about[1..]);
     assert_eq!(found(target, Some(about[2]), MANY).await, []);
+    let newest = async |after, limit| in_order(tenure_databases::Order::Newest, target, after, limit).await;
+    assert_eq!(newest(None, 1).await, about[2..]);
+    assert_eq!(newest(Some(about[2]), MANY).await, [about[1], about[0]]);
+    assert_eq!(newest(Some(about[0]), MANY).await, []);
 }
 
 pub async fn a_record_is_found_by_its_id<H: Harness>(bench: &Bench<H>) {

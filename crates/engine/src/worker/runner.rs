@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::Unanswered;
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease};
 use super::lines::Said;
@@ -37,7 +38,7 @@ const ACQUIRE_MAX: usize = 500;
 /// Acquires that are under way at once at most: while one is written the next is on its way.
 const CALLS_MAX: usize = 2;
 /// Leases that wait for a handler at most; so many are done in a few milliseconds where it pays to have them.
-const AHEAD_MAX: usize = 3_000;
+pub(super) const AHEAD_MAX: usize = 3_000;
 /// Work is fetched ahead for so long: longer than it takes from a lease to its settled end, or the rate would never grow. More would
 /// only be kept from other workers.
 const AHEAD: f64 = 0.2;
@@ -64,6 +65,8 @@ pub(super) struct Runner {
     pub concurrency: usize,
     pub lease: Option<Duration>,
     pub grace: Duration,
+    pub ahead_max: usize,
+    pub unanswered: Unanswered,
     pub stop: CancellationToken,
     pub outside: Handle,
     pub parts: Parts,
@@ -173,7 +176,7 @@ impl Runner {
         while !self.stop.is_cancelled() && !self.kinds.is_empty() {
             let mut freed = std::pin::pin!(held.changed().notified());
             freed.as_mut().enable();
-            let most = self.concurrency + ahead.count(held);
+            let most = self.concurrency + ahead.count(held).min(self.ahead_max);
             let has = held.len() + asked.leases;
             let room = most.saturating_sub(has);
             // Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
@@ -211,7 +214,8 @@ impl Runner {
                 continue;
             }
             let wait = held_back.as_ref().map_or(poll, |held| self.held_back(held, poll));
-            let room = (self.concurrency + ahead.count(held)).saturating_sub(held.len()).min(ACQUIRE_MAX);
+            let ahead = ahead.count(held).min(self.ahead_max);
+            let room = (self.concurrency + ahead).saturating_sub(held.len()).min(ACQUIRE_MAX);
             let standing = match held_back {
                 None if room > 0 => asker.gather.stand(self.acquire(room, turn)).ok(),
                 _ => None,
@@ -256,6 +260,7 @@ impl Runner {
     /// The database is away, or says no: in a while it may not.
     async fn failed(&self, why: &str) {
         self.parts.counters.failed_acquire(why);
+        (self.unanswered)(why);
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = pause(AWAY) => {}

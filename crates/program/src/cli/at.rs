@@ -26,6 +26,8 @@ pub struct Reach {
     pub place: Place,
     pub token: Option<String>,
     pub token_file: Option<String>,
+    /// Where the files of documents are, if not beside the database.
+    pub files: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +66,9 @@ struct Flags {
     /// The file that the token is in
     #[arg(long, value_name = "FILE", env = "TENURE_TOKEN_FILE")]
     token_file: Option<String>,
+    /// The folder with the files of documents; a server has its own
+    #[arg(long, value_name = "DIR", env = "TENURE_FILES", hide = true)]
+    files: Option<String>,
 }
 
 impl Args for Reach {
@@ -80,7 +85,8 @@ impl FromArgMatches for Reach {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Reach, Error> {
         let flags = Flags::from_arg_matches(matches)?;
         let place = nearest(matches, flags.db, flags.url)?;
-        Ok(Reach { place, token: flags.token, token_file: flags.token_file })
+        let Flags { token, token_file, files, .. } = flags;
+        Ok(Reach { place, token, token_file, files })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -11,6 +11,7 @@ pub enum Part {
     Runner(PartRunner),
     Idle(PartIdle),
     Clerk(PartClerk),
+    Reader(PartReader),
     Keeper(PartKeeper),
 }
 
@@ -77,10 +78,18 @@ pub struct PartClerk {
     #[arg(long)]
     pub name: String,
     #[arg(long)]
+    pub kind: String,
+    #[arg(long)]
     pub lease_ms: u64,
     /// How long a letter takes.
     #[arg(long)]
     pub takes_ms: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct PartReader {
+    #[arg(long)]
+    pub db: String,
 }
 
 #[derive(Args, Debug)]

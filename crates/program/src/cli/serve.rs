@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tenure_systems::runs::builtin::StepSettings;
 
 use super::Guarded;
 use super::at::Kept;
+use crate::config::Claims;
 
 /// Serve a database over HTTP, and run everything that has to happen by itself
 ///
@@ -21,9 +23,24 @@ pub struct Serve {
     /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
     #[arg(long, value_name = "DIR", env = "TENURE_LIFECYCLES")]
     pub lifecycles: Vec<String>,
+    /// Where the files of documents are; beside a SQLite database unless this says otherwise. Servers of one database share it
+    #[arg(long, value_name = "DIR", env = "TENURE_FILES")]
+    pub files: Option<String>,
+    /// The steps of runs, from tenure.toml
+    #[arg(skip)]
+    pub steps: Vec<StepSettings>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
+    /// A system whose workers do not run here; others may run them on the same database
+    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims", "runs"]))]
+    pub without: Vec<String>,
+    /// How often a claim whose decomposition failed is tried again, each time after twice as long; 0 is never
+    #[arg(long, value_name = "NUMBER", env = "TENURE_CLAIM_RETRIES", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=20))]
+    pub claim_retries: u8,
+    /// What tenure.toml says of claims.
+    #[arg(skip)]
+    pub claims: Claims,
     /// For the lists of tasks.
     #[command(flatten)]
     pub guarded: Guarded,

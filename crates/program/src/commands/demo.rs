@@ -1,5 +1,8 @@
 //! `tenure demo`: what Tenure promises, shown in half a minute on a scratch database, with real processes that are killed.
 
+mod claims;
+mod runs;
+
 use std::time::Duration;
 
 use tenure::core::actor::{Actor, Role};
@@ -76,11 +79,11 @@ async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
         &format!("{LETTERS} letters are created; the answer came after {took}, and they are on the disk"),
     )?;
 
-    let (ada, mut says) = clerk(url, "ada", FOR_EVER)?;
+    let (ada, mut says) = clerk(url, "ada", "job", FOR_EVER)?;
     let first = heard(&mut says, "began").await?;
     told(output, watch, "ada, a process of her own, begins the first letter … and is killed with kill -9")?;
     ada.kill().await;
-    let (bob, mut says) = clerk(url, "bob", QUICK)?;
+    let (bob, mut says) = clerk(url, "bob", "job", QUICK)?;
     told(output, watch, "bob sends the others, and waits: the first is ada's until her lease ends")?;
     loop {
         if heard(&mut says, "began").await? == first {
@@ -95,14 +98,14 @@ async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
     told(output, watch, "all are sent, each committed once")?;
 
     let last = tenure.create(New::job(&"letter 6")).await.map_err(failed)?.id;
-    let (cem, mut cem_says) = clerk(url, "cem", FOR_EVER)?;
+    let (cem, mut cem_says) = clerk(url, "cem", "job", FOR_EVER)?;
     heard(&mut cem_says, "began").await?;
     let held = tenure.item(last).await.map_err(failed)?;
     let owner = held.lease.as_ref().map(|lease| lease.owner.clone());
     let owner = owner.ok_or_else(|| Error::Part("the letter is held by nobody".to_string()))?;
     cem.stop();
     told(output, watch, "cem begins another and stands still, like a laptop that was closed")?;
-    let (dora, mut dora_says) = clerk(url, "dora", SLOW)?;
+    let (dora, mut dora_says) = clerk(url, "dora", "job", SLOW)?;
     heard(&mut dora_says, "began").await?;
     told(output, watch, "dora has it now, in the same state; a commit in cem's name is tried …")?;
     let late = Actor { role: Role::Worker, id: owner.id, incarnation: owner.incarnation };
@@ -127,7 +130,9 @@ async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
     told(output, watch, "dora has sent it")?;
     dora.end().await;
     cem.end().await;
-    history(&tenure, first, output).await
+    history(&tenure, first, output).await?;
+    claims::show(&tenure, url, output).await?;
+    runs::show(&tenure, url, output).await
 }
 
 /// A line of the story, with the time since its beginning.
@@ -136,11 +141,12 @@ fn told(output: &mut Output, watch: Stopwatch, line: &str) -> Result<(), Error> 
         .line(format_args!("  {} {line}", styled(FAINT, format!("{:>5.1} s", watch.elapsed().as_secs_f64()))))
 }
 
-fn clerk(url: &str, name: &str, takes: Duration) -> Result<(Child, Said), Error> {
+fn clerk(url: &str, name: &str, kind: &str, takes: Duration) -> Result<(Child, Said), Error> {
     let millis = |span: Duration| span.as_millis().to_string();
     let arguments = [
         ("db", url.to_string()),
         ("name", name.to_string()),
+        ("kind", kind.to_string()),
         ("lease-ms", millis(LEASE)),
         ("takes-ms", millis(takes)),
     ];

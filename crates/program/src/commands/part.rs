@@ -8,6 +8,7 @@ mod keeper;
 mod loader;
 mod node;
 mod producer;
+mod reader;
 mod runner;
 mod worker;
 
@@ -41,6 +42,7 @@ pub fn run(part: &Part) -> Result<Outcome, Error> {
             Part::Runner(arguments) => runner::run(arguments, voice, orders).await,
             Part::Idle(arguments) => idle::run(arguments, voice, orders).await,
             Part::Clerk(arguments) => clerk::run(arguments, voice, orders).await,
+            Part::Reader(arguments) => reader::run(arguments, voice, orders).await,
             Part::Keeper(_) => unreachable!("it has no runtime"),
         }
     })?;

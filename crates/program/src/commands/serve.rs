@@ -1,4 +1,6 @@
-//! `tenure serve`: the service on a socket, with the engine's loops inside.
+//! `tenure serve`: the service on a socket, with the engine's loops and the workers of the systems inside.
+
+mod systems;
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,6 +22,7 @@ use crate::database::{self, Access};
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, STRONG, styled};
 use crate::source::{Source, expand};
+use systems::Systems;
 
 pub fn run(arguments: &Serve, output: &mut Output) -> Result<Outcome, Error> {
     let place = database::parse(&arguments.db.url, Access::MayCreate)?;
@@ -45,9 +48,11 @@ async fn run_on(
     let address = listener.local_addr()?;
     // Before the database is opened, so that a signal that comes meanwhile is heard afterwards.
     let stop = stop()?;
+    let systems = Systems::of(arguments, &place)?;
     let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
-    let mut app = App::new(tenure.clone(), open).await?.todos(settings(&arguments.guarded));
+    let mut app = systems.served_by(App::new(tenure.clone(), open).await?);
+    app = app.with_todos(settings(&arguments.guarded));
     if let Some(form) = &arguments.log {
         let form = if form == "json" { Form::Json } else { Form::Human };
         app = app.logging(AccessLog::new(form, io::stderr()));
@@ -55,9 +60,11 @@ async fn run_on(
     if open == Open::Never && !app.has_tokens().await? {
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }
+    let working = systems.start(arguments, &tenure, &place).await?;
     let note = Advertised::at(file, address)?;
     greet(arguments, &place, address, &app, output).await?;
     serve(listener, router(app), stop, arguments.grace).await?;
+    working.drain().await;
     drop(note);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)

@@ -4,7 +4,9 @@
 
 mod bench;
 mod chaos;
+mod claims;
 mod doctor;
+mod documents;
 mod explain;
 mod items;
 mod kit;

@@ -22,8 +22,17 @@ impl Server {
     }
 
     pub fn start_at(db: &str, address: &str) -> Server {
+        Server::start_with(db, address, &[])
+    }
+
+    /// With a configuration file.
+    pub fn configured(db: &str, config: &str) -> Server {
+        Server::start_with(db, "127.0.0.1:0", &["--config", config])
+    }
+
+    pub fn start_with(db: &str, address: &str, more: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        command.args(["serve", "--db", db, "--listen", address]);
+        command.args(["serve", "--db", db, "--listen", address]).args(more);
         let mut process = command.stdout(Stdio::piped()).spawn().expect("the program starts");
         let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe"));
         let mut greeting = String::new();
@@ -109,7 +118,7 @@ fn an_address_that_others_can_reach_needs_tokens() {
     assert!(refused.stderr.contains("--listen 127.0.0.1:7878"), "{refused:?}");
 }
 
-// covers: K-12, K-21, K-50
+// covers: K-12, K-21, K-50, R-05
 #[test]
 fn the_demonstration_shows_what_it_says() {
     let run = tenure(["demo"]).code(0);
@@ -119,6 +128,10 @@ fn the_demonstration_shows_what_it_says() {
         "LEASE_LOST:",
         "writes nothing",
         "expire",
+        "every TruthBit is there, once",
+        "the verdict: supported",
+        "FAILED PROCESS_TERMINATED",
+        "a new run: COMPLETED",
         "sound",
         "tenure serve",
     ] {

@@ -27,7 +27,8 @@ use crate::extract::{Id, Json, Params};
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
 use crate::shape::todo::{
-    ArtifactView, GateResultView, NextView, ReceiptView, TodoView, ValidationView, WorkspaceBody,
+    GateResultView, NextView, ProofArtifactView, ProofReceiptView, TodoValidationView, TodoView,
+    WorkspaceBody,
 };
 
 pub fn routes() -> OpenApiRouter<App> {
@@ -250,7 +251,7 @@ pub struct DoneBody {
     #[serde(default)]
     results: Vec<GateResultView>,
     #[serde(default)]
-    artifacts: Vec<ArtifactView>,
+    artifacts: Vec<ProofArtifactView>,
     /// The hash of the proof as whoever ran the gates has computed it. Another is refused.
     proof_sha256: Option<String>,
     /// How it came about: durations, the host, the ends of outputs. Kept beside the proof.
@@ -265,7 +266,7 @@ impl DoneBody {
             return Ok(None);
         }
         let results = self.results.into_iter().map(GateResultView::read).collect::<Result<_, _>>()?;
-        let artifacts = self.artifacts.into_iter().map(ArtifactView::read).collect::<Result<_, _>>()?;
+        let artifacts = self.artifacts.into_iter().map(ProofArtifactView::read).collect::<Result<_, _>>()?;
         let workspace = facts(self.workspace).unwrap_or_default();
         let proof = Proof::new(workspace.commit, workspace.tree.unwrap_or_default(), results, artifacts);
         let found = proof.hash().to_string();
@@ -376,8 +377,8 @@ pub async fn plan(
 
 /// Show the newest proof of a task
 #[utoipa::path(get, path = "/v1/todos/{id}/receipt", tag = "todos", params(("id" = String, Path)),
-    responses((status = 200, body = ReceiptView), (status = 404)))]
-pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Shown<ReceiptView>, Problem> {
+    responses((status = 200, body = ProofReceiptView), (status = 404)))]
+pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Shown<ProofReceiptView>, Problem> {
     let todos = about(&caller, id, None).await?;
     match todos.receipt(id).await? {
         Some(receipt) => Ok(Shown(receipt.into())),
@@ -402,11 +403,11 @@ pub struct ValidateBody {
 ///
 /// The workspace, a receipt for every Verified task, store boundaries, the chain of the log and the hashes of the receipts.
 #[utoipa::path(post, path = "/v1/todos/validate", tag = "todos", request_body = ValidateBody,
-    responses((status = 200, body = ValidationView), (status = 504)))]
+    responses((status = 200, body = TodoValidationView), (status = 504)))]
 pub async fn validate(
     caller: Caller,
     Json(body): Json<ValidateBody>,
-) -> Result<Shown<ValidationView>, Problem> {
+) -> Result<Shown<TodoValidationView>, Problem> {
     let todos = todos(&caller, None).await?;
     let except = ids("except", body.except.as_slice())?.first().copied();
     let scope = if body.all == Some(true) { Scope::All } else { Scope::Since };

@@ -14,7 +14,7 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visito
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::schema::{DOCUMENT, JSON, TEXT};
+use super::schema::{CONTENT, DOCUMENT, JSON, TEXT};
 
 /// Reads JSON as a message.
 pub fn json(
@@ -35,6 +35,14 @@ pub fn text(pool: &Arc<DescriptorPool>, message: MessageIndex, text: String) -> 
         made.set(field, Value::String(text));
     }
     made
+}
+
+/// A message that is bytes. None: this one is not.
+pub fn bytes(pool: &Arc<DescriptorPool>, message: MessageIndex, bytes: &[u8]) -> Option<DynamicMessage> {
+    let field = pool.message(message).field_by_name(CONTENT)?;
+    let mut made = DynamicMessage::new(pool.clone(), message);
+    made.set(field, Value::Bytes(bytes.to_vec()));
+    Some(made)
 }
 
 #[derive(Clone, Copy)]
@@ -169,6 +177,7 @@ impl<'de> DeserializeSeed<'de> for Single<'_> {
             SingularKind::Scalar(ScalarType::Bool) => bool::deserialize(deserializer).map(Value::Bool),
             SingularKind::Scalar(ScalarType::Int32) => i32::deserialize(deserializer).map(Value::I32),
             SingularKind::Scalar(ScalarType::Uint32) => u32::deserialize(deserializer).map(Value::U32),
+            SingularKind::Scalar(ScalarType::Double) => f64::deserialize(deserializer).map(Value::F64),
             SingularKind::Scalar(ScalarType::Uint64) => u64::deserialize(deserializer).map(Value::U64),
             SingularKind::Message(index) => {
                 Message { pool: self.pool, index }.deserialize(deserializer).map(Value::Message)

@@ -30,6 +30,7 @@ pub fn request(
     let rest = Rest { message, left_out: &in_path };
     let mut query = vec![];
     query.extend(text(message, STORE).map(|store| format!("{STORE}={}", escaped(store))));
+    let mut kind = "application/json";
     let body = match (&method.verb, method.body) {
         (&Verb::GET, _) => {
             known(message)?;
@@ -38,8 +39,15 @@ pub fn request(
         }
         (_, Some(name)) => {
             known(message)?;
-            let whole = rest.fields().find(|(field, _)| field.name() == name);
-            written(&whole.map(|(field, value)| Written { field, value }))?
+            match rest.fields().find(|(field, _)| field.name() == name) {
+                Some((_, Value::Bytes(bytes))) => {
+                    kind = "application/octet-stream";
+                    let others = rest.fields().filter(|(field, _)| field.name() != name);
+                    query.extend(others.filter_map(|(field, value)| pair(field, value)));
+                    bytes.to_vec()
+                }
+                whole => written(&whole.map(|(field, value)| Written { field, value }))?,
+            }
         }
         (_, None) => written(&rest)?,
     };
@@ -54,7 +62,7 @@ pub fn request(
     for name in OF_THE_BYTES {
         request.headers_mut().remove(name);
     }
-    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(request)
 }
 
@@ -99,6 +107,7 @@ fn pair(field: &FieldDescriptor, value: &Value) -> Option<String> {
         Value::String(text) => escaped(text),
         Value::U32(number) => number.to_string(),
         Value::U64(number) => number.to_string(),
+        Value::Bool(is_so) => is_so.to_string(),
         // No list has others; a test looks.
         _ => return None,
     };
@@ -163,6 +172,7 @@ impl Serialize for Written<'_> {
             Value::I64(value) => serializer.serialize_i64(*value),
             Value::U32(value) => serializer.serialize_u32(*value),
             Value::U64(value) => serializer.serialize_u64(*value),
+            Value::F64(value) => serializer.serialize_f64(*value),
             Value::String(text) if self.field.name().ends_with(JSON) => {
                 // Not a byte of it is changed, and it is one value: nothing can be slipped in behind it.
                 let raw: &RawValue = serde_json::from_str(text)
@@ -174,7 +184,7 @@ impl Serialize for Written<'_> {
             Value::List(values) => {
                 serializer.collect_seq(values.iter().map(|value| Written { field: self.field, value }))
             }
-            Value::F32(_) | Value::F64(_) | Value::Bytes(_) | Value::EnumNumber(_) | Value::Map(_) => {
+            Value::F32(_) | Value::Bytes(_) | Value::EnumNumber(_) | Value::Map(_) => {
                 Err(S::Error::custom(format!("{}: no request has such a field", self.field.name())))
             }
         }

@@ -13,7 +13,7 @@ pub struct Method {
     pub verb: Verb,
     /// A field of the request in braces goes here; `store` goes behind it.
     pub path: &'static str,
-    /// The field that is the whole body. None: all that is not in the path.
+    /// The field that is the whole body; where that is bytes, the other fields are parameters. None: all that is not in the path.
     pub body: Option<&'static str>,
 }
 
@@ -59,6 +59,34 @@ pub static METHODS: &[Method] = &[
     post("JobService/Cancel", "/v1/jobs/{id}/cancel"),
     post("JobService/Retry", "/v1/jobs/{id}/retry"),
     get("JobService/ListExecutions", "/v1/jobs/{id}/executions"),
+    post("ClaimService/CreateClaim", "/v0.1/claims"),
+    get("ClaimService/GetClaim", "/v0.1/claims/{claim_id}"),
+    get("ClaimService/ListClaims", "/v0.1/claims"),
+    post("ClaimService/EnqueueDecomposition", "/v0.1/claims/{claim_id}/enqueue-decomposition"),
+    post("ClaimService/DecomposeClaim", "/v0.1/claims/{claim_id}/decompose"),
+    get("ClaimService/GetTruthBits", "/v0.1/claims/{claim_id}/truthbits"),
+    post("ClaimService/AddEvidence", "/v0.1/evidence"),
+    post("ClaimService/CreateValidation", "/v0.1/truthbits/{truthbit_id}/validations"),
+    post("ClaimService/CreateClaimValidation", "/v0.1/claims/{claim_id}/validations"),
+    get("ClaimService/ListValidations", "/v0.1/claims/{claim_id}/validations"),
+    post("ClaimService/SubmitValidation", "/v0.1/validations/{validation_id}/submit"),
+    post("ClaimService/InvalidateValidation", "/v0.1/validations/{validation_id}/invalidate"),
+    get("ClaimService/GetVerdict", "/v0.1/claims/{claim_id}/verdict"),
+    post("ClaimService/ComputeVerdict", "/v0.1/claims/{claim_id}/compute-verdict"),
+    Method {
+        name: "DocumentService/UploadDocument",
+        verb: Verb::POST,
+        path: "/v1/documents",
+        body: Some("content"),
+    },
+    get("DocumentService/GetDocument", "/v1/documents/{id}"),
+    get("DocumentService/ListDocuments", "/v1/documents"),
+    get("DocumentService/GetContent", "/v1/documents/{id}/content"),
+    post("DocumentService/Reprocess", "/v1/documents/{id}/reprocess"),
+    get("DocumentService/ListRuns", "/v1/documents/{id}/runs"),
+    get("DocumentService/GetRun", "/v1/runs/{id}"),
+    get("DocumentService/ListArtifacts", "/v1/runs/{id}/artifacts"),
+    get("DocumentService/GetArtifact", "/v1/runs/{id}/artifacts/{name}"),
     post("SessionService/Acquire", "/v1/sessions"),
     get("SessionService/Get", "/v1/sessions/{id}"),
     delete("SessionService/Release", "/v1/sessions/{id}"),

@@ -20,6 +20,9 @@ pub const DOCUMENT: &str = "document_json";
 /// The only field of an answer that is no JSON.
 pub const TEXT: &str = "text";
 
+/// The only field of an answer that is bytes of any kind.
+pub const CONTENT: &str = "content";
+
 /// Read when the first method is called: most that open a database never call one.
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::read);
 

@@ -36,7 +36,7 @@ impl From<WorkspaceBody> for Facts {
 /// A file that a gate looked at.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ArtifactView {
+pub struct ProofArtifactView {
     path: String,
     sha256: String,
 }
@@ -66,7 +66,7 @@ impl GateResultView {
     }
 }
 
-impl ArtifactView {
+impl ProofArtifactView {
     pub fn read(self) -> Result<Artifact, Problem> {
         Ok(Artifact { sha256: hash("artifacts.sha256", &self.sha256)?, path: self.path })
     }
@@ -222,7 +222,7 @@ impl SessionView {
 /// What is proved: the receipt's hash is over this, as JSON with sorted keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ProofView {
-    artifacts: Vec<ArtifactView>,
+    artifacts: Vec<ProofArtifactView>,
     commit: Option<String>,
     format: String,
     results: Vec<GateResultView>,
@@ -231,7 +231,7 @@ pub struct ProofView {
 
 impl From<Proof> for ProofView {
     fn from(proof: Proof) -> ProofView {
-        let artifact = |one: Artifact| ArtifactView { path: one.path, sha256: one.sha256.to_string() };
+        let artifact = |one: Artifact| ProofArtifactView { path: one.path, sha256: one.sha256.to_string() };
         let result = |one: GateResult| GateResultView {
             gate: one.gate,
             exit: one.exit,
@@ -250,7 +250,7 @@ impl From<Proof> for ProofView {
 
 /// A proof with its hash, and beside it who and when: `tenure verify FILE` checks it without a server.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ReceiptView {
+pub struct ProofReceiptView {
     agent: String,
     proof: ProofView,
     proved_at: String,
@@ -264,9 +264,9 @@ pub struct ReceiptView {
     title: String,
 }
 
-impl From<Receipt> for ReceiptView {
-    fn from(receipt: Receipt) -> ReceiptView {
-        ReceiptView {
+impl From<Receipt> for ProofReceiptView {
+    fn from(receipt: Receipt) -> ProofReceiptView {
+        ProofReceiptView {
             agent: receipt.agent,
             proof: receipt.proof.into(),
             proved_at: receipt.proved_at.to_string(),
@@ -282,7 +282,7 @@ impl From<Receipt> for ReceiptView {
 
 /// One of the checks that `validate` makes.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CheckView {
+pub struct TodoCheckView {
     check: String,
     passed: bool,
     /// What was found, with the tasks that it is about.
@@ -290,15 +290,15 @@ pub struct CheckView {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ValidationView {
+pub struct TodoValidationView {
     passed: bool,
     /// How many tasks were looked at.
     looked_at: u64,
-    checks: Vec<CheckView>,
+    checks: Vec<TodoCheckView>,
 }
 
-impl From<Report> for ValidationView {
-    fn from(report: Report) -> ValidationView {
+impl From<Report> for TodoValidationView {
+    fn from(report: Report) -> TodoValidationView {
         let check = |name: &&str| {
             let faults: Vec<String> = report
                 .faults
@@ -306,9 +306,9 @@ impl From<Report> for ValidationView {
                 .filter(|fault| fault.check == *name)
                 .map(|fault| fault.task.map_or(fault.what.clone(), |task| format!("{task}: {}", fault.what)))
                 .collect();
-            CheckView { check: name.to_string(), passed: faults.is_empty(), faults }
+            TodoCheckView { check: name.to_string(), passed: faults.is_empty(), faults }
         };
         let checks = CHECKS.iter().map(check).collect();
-        ValidationView { passed: report.is_sound(), looked_at: report.looked_at, checks }
+        TodoValidationView { passed: report.is_sound(), looked_at: report.looked_at, checks }
     }
 }

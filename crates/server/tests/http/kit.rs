@@ -13,6 +13,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tenure::Tenure;
 use tenure_server::{App, Open, Patience, router, serve};
+use tenure_systems::runs::Library;
+use tenure_systems::runs::files::Files;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
@@ -217,7 +219,7 @@ pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Service) -> F) {
 
 pub async fn served<F: Future<Output = ()>>(url: &str, open: Open, test: impl Fn(Service) -> F) {
     let tenure = Tenure::open(url).await.unwrap();
-    let app = App::new(tenure.clone(), open).await.unwrap();
+    let app = App::new(tenure.clone(), open).await.unwrap().keeping(Library::new(Files::scratch().unwrap()));
     served_app(app, tenure, test).await;
 }
 

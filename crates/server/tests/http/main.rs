@@ -6,6 +6,8 @@ mod schema;
 
 mod access;
 mod bulk;
+mod claims;
+mod documents;
 mod hostile;
 mod items;
 mod jobs;

@@ -1,5 +1,9 @@
 //! What a decomposer is: it takes a text apart into small statements that can each be checked by themselves.
 
+pub mod domains;
+pub mod llm;
+pub mod text;
+
 use std::future::Future;
 use std::pin::Pin;
 

@@ -19,9 +19,17 @@ pub fn on_memory<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
 
 /// Runs a test on both databases that outlive their process.
 pub fn on_kept<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    on_sqlite(&test);
+    on_postgres(&test);
+}
+
+pub fn on_sqlite<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     let folder = tempfile::tempdir().unwrap();
     eprintln!("on sqlite");
     runtime().block_on(test(format!("sqlite:{}", folder.path().join("tenure.db").display())));
+}
+
+pub fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
     let number = tenure::databases::outside::chance();
     eprintln!("on postgres");

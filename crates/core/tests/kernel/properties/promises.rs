@@ -152,7 +152,11 @@ fn lanes(world: &World) -> BTreeMap<LaneKey, Lane> {
         let key = LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key };
         members.entry(key).or_default().push(item);
     }
-    let mut lanes = BTreeMap::new();
+    // When something of a key was started counts also after it was removed: its rate holds in every span.
+    let paced = world.lanes.iter().filter(|(key, _)| !members.contains_key(key));
+    let paced =
+        paced.map(|(key, lane)| (key.clone(), Lane { starts: lane.starts.clone(), ..Lane::default() }));
+    let mut lanes: BTreeMap<LaneKey, Lane> = paced.filter(|(_, lane)| *lane != Lane::default()).collect();
     for (key, items) in members {
         let kept = world.lanes.get(&key).cloned().unwrap_or_default();
         let one_of = |kept: Option<ItemId>, fits: &dyn Fn(&Item) -> bool| {

@@ -1,5 +1,6 @@
 //! Listing: page after page, as far as was asked for.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tenure_server::PAGE_MAX;
@@ -13,9 +14,17 @@ use crate::output::Output;
 
 /// As the service has it; what was fetched in several pages is shown as one.
 #[derive(Serialize, Deserialize)]
-struct Page {
+pub struct Page {
     items: Vec<Box<RawValue>>,
-    next_cursor: Option<String>,
+    pub next_cursor: Option<String>,
+}
+
+impl Page {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
+        let read = self.items.iter().map(|raw| serde_json::from_str(raw.get()));
+        let items: Result<Vec<T>, serde_json::Error> = read.collect();
+        items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
+    }
 }
 
 pub fn run(
@@ -37,9 +46,7 @@ pub fn run(
         output.line("none")?;
         return Ok(Outcome::Done);
     }
-    let read = page.items.iter().map(|raw| serde_json::from_str(raw.get()));
-    let items: Result<Vec<Shown>, serde_json::Error> = read.collect();
-    let items = items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
+    let items: Vec<Shown> = page.read()?;
     output.table(["id", "kind", "state", "attempt", "key", "updated", "reason"], items.iter().map(row))?;
     if page.next_cursor.is_some() {
         output.line("there are more; --limit NUMBER or --all shows them")?;
@@ -47,7 +54,7 @@ pub fn run(
     Ok(Outcome::Done)
 }
 
-async fn fetch(client: &Client, target: &Target, which: &Which) -> Result<Page, Error> {
+pub async fn fetch(client: &Client, target: &Target, which: &Which) -> Result<Page, Error> {
     let most = if which.all { u64::MAX } else { which.limit };
     let target = target.clone().with("state", which.state.as_ref()).with("phase", which.phase.as_ref());
     let target = target.with("key", which.key.as_ref()).with("order", which.newest.then_some("newest"));

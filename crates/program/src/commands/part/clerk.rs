@@ -29,7 +29,7 @@ pub async fn run(arguments: &PartClerk, voice: Voice, mut orders: Orders) -> Res
         }
     };
     let lease = Duration::from_millis(arguments.lease_ms);
-    let worker = tenure.worker(&arguments.name).concurrency(1).lease(lease).handle("job", handler);
+    let worker = tenure.worker(&arguments.name).concurrency(1).lease(lease).handle(&arguments.kind, handler);
     let worker = worker.start().map_err(|error| Error::Part(error.to_string()))?;
     voice.say("open");
     orders.next().await;

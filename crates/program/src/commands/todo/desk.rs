@@ -48,7 +48,10 @@ impl Desk {
                 let home = workspace.as_ref().ok_or(Error::NoRepository)?;
                 let place = Place::Database(url(&made(home)?));
                 let own = STORE.parse().map_err(tenure::Error::from)?;
-                (Reach { place, token: None, token_file: None }, Some(at.store.clone().unwrap_or(own)))
+                (
+                    Reach { place, token: None, token_file: None, files: None },
+                    Some(at.store.clone().unwrap_or(own)),
+                )
             }
         };
         let client = Client::with(&reach, store, Access::MayCreate, loops, settings(&at.guarded)).await?;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use tenure_server::{document, methods};
 
 use super::caller::{Caller, Way, every_method, method};
+use super::surface::path_of;
 use crate::access::{Callers, job};
 use crate::kit::{on_each, token};
 
@@ -14,7 +15,7 @@ fn about(name: &str, item: &str) -> Value {
     let mut message = Map::new();
     for field in method(name).input().fields() {
         let value = match field.name() {
-            "id" => item.to_string(),
+            "id" | "claim_id" | "truthbit_id" | "validation_id" => item.to_string(),
             "execution" => format!("{item}-1"),
             "event" => "cancel".to_string(),
             "kind" => "job".to_string(),
@@ -32,7 +33,7 @@ fn about(name: &str, item: &str) -> Value {
 fn access(name: &str) -> Option<String> {
     let row = methods().iter().find(|method| method.name == name).unwrap();
     let document = serde_json::to_value(document()).unwrap();
-    let path = row.path.replace("{execution}", "{exec}");
+    let (path, _) = path_of(row.path);
     let operation = &document["paths"][path.as_str()][row.verb.as_str().to_lowercase()];
     assert!(operation.is_object(), "{name}");
     operation["x-access"].as_str().map(str::to_string)

@@ -1,0 +1,96 @@
+//! What the systems do by themselves while a server runs: each of them unless `--without` leaves it to others.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use tenure::Tenure;
+use tenure_databases::url::Url;
+use tenure_server::App;
+use tenure_systems::claims::decompose::domains::Decomposers;
+use tenure_systems::claims::{self, Retries};
+use tenure_systems::runs::builtin::{BUILTIN, builtin};
+use tenure_systems::runs::files::Files;
+use tenure_systems::runs::{self, Library, Pipeline};
+
+use crate::cli::Serve;
+use crate::outcome::Error;
+
+/// What the routes of the systems need.
+pub struct Systems {
+    claims: claims::Settings,
+    library: Library,
+    pipeline: Pipeline,
+}
+
+/// What works. To be drained once nobody is answered any more.
+pub struct Working {
+    claims: Option<claims::Running>,
+    runs: Option<runs::Running>,
+}
+
+impl Systems {
+    /// As the command line and the configuration have them.
+    pub fn of(arguments: &Serve, place: &Url) -> Result<Systems, Error> {
+        let library = Library::new(Files::of(place, arguments.files.as_deref().map(Path::new))?);
+        Ok(Systems { claims: of_claims(arguments)?, library, pipeline: pipeline(arguments)? })
+    }
+
+    pub fn served_by(&self, app: App) -> App {
+        app.with_claims(self.claims.clone()).keeping(self.library.clone())
+    }
+
+    pub async fn start(self, arguments: &Serve, tenure: &Tenure, place: &Url) -> Result<Working, Error> {
+        let wanted = |system: &str| !arguments.without.iter().any(|without| without == system);
+        let claims = match wanted("claims") {
+            true => Some(claims::start(tenure, self.claims).map_err(|why| Error::Part(why.to_string()))?),
+            false => None,
+        };
+        let runs = match wanted("runs") {
+            true => {
+                let settings = runs::Settings {
+                    grace: arguments.grace,
+                    tell: Arc::new(tell),
+                    ..runs::Settings::of(place)
+                };
+                let started = runs::start(tenure.clone(), self.library, self.pipeline, settings).await;
+                Some(started.map_err(|why| Error::Part(why.to_string()))?)
+            }
+            false => None,
+        };
+        Ok(Working { claims, runs })
+    }
+}
+
+impl Working {
+    pub async fn drain(self) {
+        if let Some(claims) = self.claims {
+            claims.drain().await;
+        }
+        if let Some(runs) = self.runs {
+            runs.drain().await;
+        }
+    }
+}
+
+fn of_claims(arguments: &Serve) -> Result<claims::Settings, Error> {
+    let decomposers = Decomposers::from_environment(&arguments.claims.domains).map_err(Error::Part)?;
+    let retries = Retries { max: arguments.claim_retries.into(), ..Retries::default() };
+    let policy = Arc::new(arguments.claims.policy.clone());
+    Ok(claims::Settings { retries, policy, grace: arguments.grace, ..claims::Settings::with(decomposers) })
+}
+
+/// The steps that are configured, or those that ship.
+fn pipeline(arguments: &Serve) -> Result<Pipeline, Error> {
+    let steps: Result<Vec<_>, String> = match arguments.steps.is_empty() {
+        true => Ok(BUILTIN.iter().filter_map(|name| builtin(name)).collect()),
+        false => arguments.steps.iter().map(|settings| settings.step()).collect(),
+    };
+    let steps = steps.map_err(Error::Steps)?;
+    Pipeline::new(steps).map_err(|why| Error::Steps(why.to_string()))
+}
+
+fn tell(line: &str) {
+    // Nobody is left to tell when this can not be written.
+    let _ = writeln!(io::stderr(), "{line}");
+}

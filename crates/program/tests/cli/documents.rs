@@ -1,0 +1,64 @@
+//! `tenure doc`, with servers that work on the runs and are killed.
+
+use serde_json::Value;
+
+use crate::run::{folder, read, tenure};
+use crate::serving::Server;
+
+const LETTER: &str = "# The engine\n\nDear Ada, the engine runs since 2026-11-16 and has done its work well.\n\n\
+    ## What is next\n\nWe will build a second one, and it will cost 1200 EUR. Please write to us soon.\n";
+
+// covers: R-05, R-08, R-09, R-11, R-12
+#[test]
+fn a_document_outlives_the_server_that_worked_on_it() {
+    let folder = folder("documents");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    folder.write("letter.md", LETTER);
+    // Its only step takes longer than the server lives, and says when it has begun.
+    let begun = folder.file("begun");
+    let step =
+        format!("[[runs.steps]]\nname = \"slow\"\ncommand = [\"sh\", \"-c\", \"touch {begun}; sleep 30\"]\n");
+    folder.write("slow.toml", step);
+    let server = Server::configured(&db, &folder.file("slow.toml"));
+    let added = tenure(["doc", "add", &folder.file("letter.md"), "--db", &db, "--json"]).code(0);
+    let made: Value = serde_json::from_str(added.stdout.trim()).unwrap();
+    let document = made["document_id"].as_str().unwrap();
+    while !std::path::Path::new(&begun).exists() {
+        std::thread::yield_now();
+    }
+    drop(server);
+
+    // The next one, with the steps that ship, ends what the first has left.
+    let server = Server::start(&db);
+    let failed = tenure(["doc", "wait", document, "--db", &db]).code(1);
+    assert!(failed.stderr.contains("PROCESS_TERMINATED"), "{failed:?}");
+    let again = tenure(["doc", "reprocess", document, "--db", &db]).code(0);
+    assert!(again.stdout.contains("QUEUED"), "{again:?}");
+    let done = tenure(["doc", "wait", document, "--timeout", "60", "--db", &db]).code(0);
+    assert!(done.stdout.contains("COMPLETED") && done.stdout.contains("text/markdown"), "{done:?}");
+    let runs = tenure(["doc", "runs", document, "--db", &db]).code(0);
+    for word in ["FAILED", "PROCESS_TERMINATED", "COMPLETED", "extract", "interpret", "SUCCEEDED"] {
+        assert!(runs.stdout.contains(word), "{word}: {runs:?}");
+    }
+    let copy = folder.file("copy.md");
+    tenure(["doc", "content", document, "--output", &copy, "--db", &db]).code(0);
+    assert_eq!(read(&copy), LETTER);
+    assert_eq!(server.stop().0, Some(0));
+    // Without a server the same is read from the file.
+    let listed = tenure(["doc", "list", "--db", &db]).code(0);
+    assert!(listed.stdout.contains("letter.md") && listed.stdout.contains("COMPLETED"), "{listed:?}");
+}
+
+#[test]
+fn a_step_that_is_wrong_is_told_before_anything_is_served() {
+    let folder = folder("steps");
+    for (name, step) in
+        [("none", "name = \"a\""), ("twice", "builtin = \"extract\"\n[[runs.steps]]\nbuiltin = \"extract\"")]
+    {
+        folder.write(&format!("{name}.toml"), format!("[[runs.steps]]\n{step}\n"));
+        let config = folder.file(&format!("{name}.toml"));
+        let run =
+            tenure(["serve", "--db", "memory:", "--listen", "127.0.0.1:0", "--config", &config]).code(64);
+        assert!(run.stderr.contains("[[runs.steps]] of tenure.toml: "), "{run:?}");
+    }
+}

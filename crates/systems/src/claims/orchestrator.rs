@@ -1,0 +1,162 @@
+//! The orchestrator: it follows the log, enqueues claims that are new and, as its policy has it, those that failed.
+//!
+//! ```text
+//! log ─▶ created: enqueue (`initial`)          ─▶ queued
+//!     └▶ failed:  enqueue (`retry`), put off   ─▶ queued, not before the backoff has passed
+//! ```
+//!
+//! How far it has read is kept in the database, after what it read was acted upon. So whatever is lost in between is done again,
+//! and enqueueing again changes nothing: two orchestrators, or one that was killed, do no harm. A retry is put off by the kernel
+//! and not by a timer of this process.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tenure::core::actor::{Actor, Role};
+use tenure::core::answer::Answer;
+use tenure::core::entry::{Facts, Sealed};
+use tenure::core::id::ItemId;
+use tenure::core::request::{Command, Move};
+use tenure::core::word::Store;
+use tenure::databases::outside;
+use tenure::{Error, Tenure};
+
+use super::claim::{enqueue, is_enqueue};
+use super::kept::{CLAIM, FAILED, RECHECK, VERDICT};
+use super::running::Retries;
+
+/// How far it has read is kept under this name.
+const READER: &str = "claims/orchestrator";
+/// Entries that are read, and claims that are enqueued, in one turn.
+const PAGE: usize = 1_000;
+/// It looks at least this often whether it is to stop.
+const WAIT: Duration = Duration::from_secs(5);
+/// Somebody else moved the claim while its history was read: it is read again, so often.
+const READS_MAX: usize = 5;
+const INITIAL: &str = "initial";
+const RETRY: &str = "retry";
+
+#[derive(Clone, Debug)]
+pub(super) struct Orchestrator {
+    pub tenure: Tenure,
+    pub retries: Retries,
+}
+
+/// What a turn came to.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub read_to: u64,
+    pub enqueued: usize,
+    pub retried: usize,
+    /// Where there is work for the workers of this system.
+    pub stores: BTreeSet<Store>,
+}
+
+impl Orchestrator {
+    /// Where it goes on.
+    pub async fn begins(&self) -> Result<u64, Error> {
+        Ok(self.tenure.mark(READER).await?.unwrap_or(0))
+    }
+
+    /// Reads on, and acts upon what it read.
+    pub async fn turn(&self, after: u64) -> Result<Turn, Error> {
+        let page = self.tenure.log_or_wait(after, PAGE, WAIT).await?;
+        let Some((last, _)) = page.last() else { return Ok(Turn { read_to: after, ..Turn::default() }) };
+        let mut turn = Turn { read_to: *last, ..Turn::default() };
+        let (mut created, mut failed) = (Vec::new(), Vec::new());
+        for (_, entry) in &page {
+            match seen(entry) {
+                Seen::Claim => created.push((entry.store.clone(), entry.item)),
+                Seen::Failure => failed.push((entry.store.clone(), entry.item)),
+                Seen::OfAVerdict => {}
+                Seen::Nothing => continue,
+            }
+            turn.stores.insert(entry.store.clone());
+        }
+        turn.enqueued = self.enqueue(created).await?;
+        for (store, claim) in failed {
+            turn.retried += usize::from(self.retry(store, claim).await?);
+        }
+        self.tenure.set_mark(READER, turn.read_to).await?;
+        Ok(turn)
+    }
+
+    /// All of them in one call. Those that somebody has enqueued before are left as they are.
+    async fn enqueue(&self, claims: Vec<(Store, ItemId)>) -> Result<usize, Error> {
+        let asked = claims.into_iter().map(|(store, claim)| {
+            let reason = Some(INITIAL.to_string());
+            (self.acting(store), Command::Move(Move { reason, ..enqueue(claim) }))
+        });
+        let mut enqueued = 0;
+        for reply in Tenure::ask_as(asked.collect()).await {
+            match reply {
+                Ok(reply) => enqueued += usize::from(reply.fresh),
+                Err(error) if error.is_retryable() => return Err(error),
+                // One that can not be moved at all keeps no other from its turn.
+                Err(_) => {}
+            }
+        }
+        Ok(enqueued)
+    }
+
+    /// Enqueues a claim that failed, unless it has had its retries.
+    async fn retry(&self, store: Store, claim: ItemId) -> Result<bool, Error> {
+        let tenure = self.acting(store);
+        for _ in 0..READS_MAX {
+            let item = match tenure.item(claim).await {
+                Ok(item) => item,
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(_) => return Ok(false),
+            };
+            if item.table.kind.as_str() != CLAIM || item.state_name().as_str() != FAILED {
+                return Ok(false);
+            }
+            let history = tenure.history(claim).await?;
+            let Some(pause) = self.retries.pause(retries_in(&history)) else { return Ok(false) };
+            let step = Move {
+                reason: Some(RETRY.to_string()),
+                expected_version: Some(item.version),
+                run_at: Some(outside::now().after(pause)),
+                ..enqueue(claim)
+            };
+            match tenure.ask(Command::Move(step)).await?.answer {
+                Answer::Stale { .. } => {}
+                answer => return Ok(matches!(answer, Answer::Done(_))),
+            }
+        }
+        Ok(false)
+    }
+
+    fn acting(&self, store: Store) -> Tenure {
+        let id = "claims".parse().expect("an actor's id");
+        self.tenure.acting(store, Actor::new(Role::Orchestrator, id))
+    }
+}
+
+enum Seen {
+    Claim,
+    /// Maybe of a claim: what an entry is about says only its first.
+    Failure,
+    OfAVerdict,
+    Nothing,
+}
+
+fn seen(entry: &Sealed) -> Seen {
+    match &entry.facts {
+        Facts::Create(birth) => match birth.kind.as_str() {
+            CLAIM => Seen::Claim,
+            VERDICT | RECHECK => Seen::OfAVerdict,
+            _ => Seen::Nothing,
+        },
+        Facts::End(_) if entry.state.as_str() == FAILED => Seen::Failure,
+        _ => Seen::Nothing,
+    }
+}
+
+fn retries_in(history: &[Sealed]) -> usize {
+    let is_retry = |entry: &&Sealed| match &entry.facts {
+        Facts::Move(moved) => is_enqueue(&entry.action) && moved.reason.as_deref() == Some(RETRY),
+        _ => false,
+    };
+    history.iter().filter(is_retry).count()
+}

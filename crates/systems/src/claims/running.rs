@@ -1,0 +1,248 @@
+//! What goes on by itself: the orchestrator, and the workers that decompose claims and compute verdicts.
+//!
+//! Any number of processes may do this on one database. Each store that has claims gets its workers as soon as one is seen there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure::core::actor::{Actor, Role};
+use tenure::core::word::Store;
+use tenure::{Done, Failure, Job, Tenure, Worker};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::decompose::NotDecomposed;
+use super::decompose::domains::Decomposers;
+use super::decomposition::{bodies, shortened, statement};
+use super::guarded::{Guarded, NotStarted};
+use super::kept::{CLAIM, RECHECK, TRUTHBIT, VERDICT};
+use super::orchestrator::Orchestrator;
+use super::policy::Policy;
+use super::weighing;
+use crate::time::pause;
+
+/// The database is away: no sooner is it asked again.
+const AWAY: Duration = Duration::from_millis(500);
+/// Each store has workers of its own, which look for work now and then. More are left to other processes.
+const STORES_MAX: usize = 100;
+
+/// How claims are worked on.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub guarded: Guarded,
+    pub policy: Arc<Policy>,
+    pub retries: Retries,
+    /// Claims that are decomposed at the same time, in each store.
+    pub concurrency: usize,
+    /// How long what runs may go on when it is told to stop.
+    pub grace: Duration,
+}
+
+impl Settings {
+    pub fn new(guarded: Guarded) -> Settings {
+        let (policy, retries) = (Arc::default(), Retries::default());
+        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20) }
+    }
+
+    /// With the decomposer that ships, for every domain.
+    pub fn shipped() -> Settings {
+        Settings::with(Decomposers::default())
+    }
+
+    /// With the decomposers that domains have chosen.
+    pub fn with(decomposers: Decomposers) -> Settings {
+        Settings::new(Guarded::new(move |domain| decomposers.for_domain(domain)))
+    }
+}
+
+/// How often a claim that failed is tried again, and how soon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retries {
+    /// 0: never.
+    pub max: usize,
+    /// Before the first; each later one waits twice as long.
+    pub first: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Retries {
+        Retries { max: 3, first: Duration::from_secs(10) }
+    }
+}
+
+impl Retries {
+    pub const NONE: Retries = Retries { max: 0, first: Duration::ZERO };
+
+    /// How long the next one waits, after so many. None: there is no next one.
+    pub(super) fn pause(&self, retried: usize) -> Option<Duration> {
+        let doublings = u32::try_from(retried.min(20)).unwrap_or(20);
+        (retried < self.max).then(|| self.first.saturating_mul(1 << doublings))
+    }
+}
+
+/// What this process does for claims. Dropped, it stops and nobody waits for it.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    counters: Arc<Counters>,
+}
+
+/// What was done so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    enqueued: AtomicU64,
+    retried: AtomicU64,
+    failed_turns: AtomicU64,
+}
+
+impl Counters {
+    /// Claims that the orchestrator of this process enqueued, retries not counted.
+    pub fn enqueued(&self) -> u64 {
+        self.enqueued.load(Ordering::Relaxed)
+    }
+
+    pub fn retried(&self) -> u64 {
+        self.retried.load(Ordering::Relaxed)
+    }
+
+    /// Turns that ended in an error, and were taken again.
+    pub fn failed_turns(&self) -> u64 {
+        self.failed_turns.load(Ordering::Relaxed)
+    }
+}
+
+/// Starts everything that claims need to move on by themselves.
+pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
+    let (stop, stopped) = watch::channel(false);
+    let counters: Arc<Counters> = Arc::default();
+    let mut tasks = JoinSet::new();
+    let desk = Desk { tenure: tenure.clone(), settings, counters: counters.clone() };
+    let handle = desk.settings.guarded.handle()?;
+    tasks.spawn_on(desk.run(stopped), &handle);
+    Ok(Running { stop, tasks, counters })
+}
+
+impl Running {
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Takes up nothing more, lets what runs come to its end for as long as the grace lasts, and gives back the rest.
+    pub async fn drain(mut self) {
+        let _ = self.stop.send(true);
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+struct Desk {
+    tenure: Tenure,
+    settings: Settings,
+    counters: Arc<Counters>,
+}
+
+impl Desk {
+    async fn run(self, mut stopped: watch::Receiver<bool>) {
+        let mut workers: BTreeMap<Store, Vec<Worker>> = BTreeMap::new();
+        let orchestrator = Orchestrator { tenure: self.tenure.clone(), retries: self.settings.retries };
+        tokio::select! {
+            // True, or whoever could have said so is gone.
+            _ = stopped.wait_for(|stop| *stop) => {}
+            () = self.turns(&orchestrator, &mut workers) => {}
+        }
+        let mut draining = JoinSet::new();
+        for worker in workers.into_values().flatten() {
+            draining.spawn(worker.drain());
+        }
+        while draining.join_next().await.is_some() {}
+    }
+
+    /// Turn after turn. One that fails is counted and taken again.
+    async fn turns(&self, orchestrator: &Orchestrator, workers: &mut BTreeMap<Store, Vec<Worker>>) {
+        let mut begun: Option<u64> = None;
+        loop {
+            let turned = match begun {
+                None => self.begin(orchestrator, workers).await,
+                Some(after) => self.turn(orchestrator, after, workers).await,
+            };
+            match turned {
+                Ok(read_to) => begun = Some(read_to),
+                Err(_) => {
+                    self.counters.failed_turns.fetch_add(1, Ordering::Relaxed);
+                    pause(AWAY).await;
+                }
+            }
+        }
+    }
+
+    /// Workers for what waits already, in whatever store.
+    async fn begin(
+        &self,
+        orchestrator: &Orchestrator,
+        workers: &mut BTreeMap<Store, Vec<Worker>>,
+    ) -> Result<u64, tenure::Error> {
+        self.employ(self.tenure.store(), workers)?;
+        for backlog in self.tenure.backlog_of_all().await? {
+            if [CLAIM, VERDICT, RECHECK].contains(&backlog.kind.as_str()) {
+                self.employ(&backlog.store, workers)?;
+            }
+        }
+        orchestrator.begins().await
+    }
+
+    async fn turn(
+        &self,
+        orchestrator: &Orchestrator,
+        after: u64,
+        workers: &mut BTreeMap<Store, Vec<Worker>>,
+    ) -> Result<u64, tenure::Error> {
+        let turn = orchestrator.turn(after).await?;
+        self.counters.enqueued.fetch_add(turn.enqueued as u64, Ordering::Relaxed);
+        self.counters.retried.fetch_add(turn.retried as u64, Ordering::Relaxed);
+        for store in &turn.stores {
+            self.employ(store, workers)?;
+        }
+        Ok(turn.read_to)
+    }
+
+    fn employ(&self, store: &Store, workers: &mut BTreeMap<Store, Vec<Worker>>) -> Result<(), tenure::Error> {
+        if !workers.contains_key(store) && workers.len() < STORES_MAX {
+            workers.insert(store.clone(), self.workers(store)?);
+        }
+        Ok(())
+    }
+
+    /// Verdicts have workers of their own: a decomposer that hangs keeps no verdict waiting.
+    fn workers(&self, store: &Store) -> Result<Vec<Worker>, tenure::Error> {
+        let Settings { guarded, policy, concurrency, grace, .. } = &self.settings;
+        let actor = Actor::new(Role::Worker, "claims".parse()?);
+        let tenure = self.tenure.acting(store.clone(), actor);
+        let (guarded, of_bits) = (guarded.clone(), policy.clone());
+        let decompose = move |job: Job| decompose(guarded.clone(), of_bits.clone(), job);
+        let decomposers = tenure.worker("decomposer").concurrency(*concurrency).grace(*grace);
+        let (engine, policy) = (self.tenure.clone(), policy.clone());
+        let compute = move |job: Job| {
+            let (engine, policy) = (engine.clone(), policy.clone());
+            async move { weighing::compute(engine, &policy, job).await }
+        };
+        let judges = tenure.worker("judge").concurrency(*concurrency).grace(*grace);
+        Ok(vec![
+            decomposers.handle(CLAIM, decompose).start()?,
+            judges.handle(VERDICT, compute).handle(RECHECK, weighing::recheck).start()?,
+        ])
+    }
+}
+
+/// Takes a claim apart. Whatever comes of it is the end of this attempt: trying again is the orchestrator's to say.
+async fn decompose(guarded: Guarded, policy: Arc<Policy>, job: Job) -> Result<Done, Failure> {
+    let no = |reason: String| Failure::permanent(shortened(&reason));
+    let statement = statement(job.payload().ok()).map_err(no)?;
+    let parts = guarded.decompose(statement).await.map_err(|NotDecomposed(reason)| no(reason))?;
+    let mut done = Done::default();
+    for (key, body) in bodies(parts, &policy.version).map_err(no)? {
+        done = done.record(TRUTHBIT, &key, &body)?;
+    }
+    Ok(done)
+}

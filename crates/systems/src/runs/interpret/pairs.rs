@@ -1,0 +1,84 @@
+//! What has a name in the text itself: `Invoice No: 123`, and tables of two columns.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::At;
+use super::tables::{Table, Type};
+use crate::runs::extract::Block;
+
+/// More than any form has.
+pub const PAIRS_MAX: usize = 5_000;
+/// A name has a few words; with more it is a sentence that goes on.
+const KEY_WORDS_MAX: usize = 5;
+const KEY_CHARS_MAX: usize = 60;
+/// What stands behind a name fits a few lines.
+const VALUE_CHARS_MAX: usize = 500;
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Pair {
+    pub key: String,
+    pub value: String,
+    /// Where the value stands.
+    #[serde(flatten)]
+    pub at: At,
+}
+
+/// Lines with a colon after their first words.
+pub(super) fn of_lines(block: &Block, at: &impl Fn(Range<usize>) -> At, pairs: &mut Vec<Pair>) {
+    let mut start = 0;
+    for line in block.text.split('\n') {
+        if let Some((key, value)) = line.split_once(": ").filter(|(key, _)| is_key(key)) {
+            let from = start + key.len() + 2;
+            add(key, value, from, at, pairs);
+        }
+        start += line.len() + 1;
+    }
+}
+
+/// Tables whose first column says what the second is.
+pub(super) fn of_table(
+    table: &Table,
+    block: &Block,
+    at: &impl Fn(Range<usize>) -> At,
+    pairs: &mut Vec<Pair>,
+) {
+    if table.columns.len() != 2 || table.columns[0].is != Type::Text {
+        return;
+    }
+    let mut keys: Vec<&str> = table.rows.iter().map(|row| &row[0][..]).collect();
+    keys.sort_unstable();
+    let count = keys.len();
+    keys.dedup();
+    if keys.len() < count {
+        return;
+    }
+    let mut start = 0;
+    for (number, line) in block.text.split('\n').enumerate() {
+        let named = !(table.header && number == 0);
+        if let Some((key, value)) = line.split_once('\t').filter(|(key, _)| named && is_key(key)) {
+            add(key, value, start + key.len() + 1, at, pairs);
+        }
+        start += line.len() + 1;
+    }
+}
+
+fn add(key: &str, value: &str, from: usize, at: &impl Fn(Range<usize>) -> At, pairs: &mut Vec<Pair>) {
+    let from = from + (value.len() - value.trim_start().len());
+    let value = value.trim();
+    let fits = !value.is_empty() && value.chars().count() <= VALUE_CHARS_MAX && pairs.len() < PAIRS_MAX;
+    if fits {
+        let key = key.trim().trim_end_matches(':').to_string();
+        pairs.push(Pair { key, value: value.to_string(), at: at(from..from + value.len()) });
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    let key = key.trim();
+    key.starts_with(char::is_alphabetic)
+        && key.chars().count() <= KEY_CHARS_MAX
+        && key.split_whitespace().count() <= KEY_WORDS_MAX
+        && !key.contains(['?', '!', ';', ',', '\t'])
+        && !key.contains(". ")
+}

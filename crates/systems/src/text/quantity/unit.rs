@@ -1,0 +1,261 @@
+//! What stands before and behind a number: currencies, magnitudes, units.
+
+use super::Unit;
+use crate::text::token::Tokens;
+
+/// Whether a number in front of this token would have it as its unit.
+pub fn is_unit(tokens: &Tokens<'_>, at: usize) -> bool {
+    let next = magnitude(tokens, at, false).map_or(at, |(_, next)| next);
+    next > at || behind(tokens, at, false).is_some()
+}
+
+/// A currency that stands before its number, and where the number begins: `$`, `US$`, `EUR`.
+pub fn currency_before(tokens: &Tokens<'_>, at: usize) -> Option<(&'static str, usize)> {
+    let (code, next) = match tokens.mark(at) {
+        Some(mark) => (symbol(mark)?, at + 1),
+        None if tokens.mark(at + 1) == Some('$') && tokens.is_glued(at + 1) => {
+            (dollar(tokens.word(at))?, at + 2)
+        }
+        None => (code(tokens.word(at))?, at + 1),
+    };
+    tokens.number(next).map(|_| (code, next))
+}
+
+fn symbol(mark: char) -> Option<&'static str> {
+    Some(match mark {
+        '$' => "USD",
+        '€' => "EUR",
+        '£' => "GBP",
+        '¥' => "JPY",
+        '₹' => "INR",
+        '₩' => "KRW",
+        '₽' => "RUB",
+        '₿' => "BTC",
+        _ => return None,
+    })
+}
+
+fn dollar(country: &str) -> Option<&'static str> {
+    Some(match country {
+        "US" | "U" => "USD",
+        "A" | "AU" => "AUD",
+        "C" | "CA" => "CAD",
+        "NZ" => "NZD",
+        "HK" => "HKD",
+        "S" => "SGD",
+        "R" => "BRL",
+        _ => return None,
+    })
+}
+
+fn code(word: &str) -> Option<&'static str> {
+    const CODES: [&str; 26] = [
+        "AUD", "BRL", "BTC", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR",
+        "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RUB", "SEK", "SGD", "TRY", "USD", "ZAR",
+    ];
+    CODES.binary_search(&word).ok().map(|at| CODES[at])
+}
+
+/// A power of ten, and where it ends: "million", `bn`, `k`. Short ones are glued; "m" is metres but for money.
+pub fn magnitude(tokens: &Tokens<'_>, at: usize, is_money: bool) -> Option<(usize, usize)> {
+    let word = tokens.word(at);
+    let places = match word {
+        "thousand" | "Thousand" | "Tausend" => 3,
+        "million" | "millions" | "Million" | "Millionen" | "mn" | "mln" | "mio" | "Mio" => 6,
+        "billion" | "billions" | "Billion" | "bn" | "bln" | "Mrd" | "Milliarden" => 9,
+        "trillion" | "trillions" | "Trillion" | "tn" | "trn" => 12,
+        "k" if tokens.is_glued(at) => 3,
+        "K" | "m" | "M" | "b" | "B" | "t" | "T" if is_money && tokens.is_glued(at) => match word {
+            "K" => 3,
+            "m" | "M" => 6,
+            "b" | "B" => 9,
+            _ => 12,
+        },
+        _ => return None,
+    };
+    let short =
+        matches!(word, "Mio" | "mio" | "Mrd") && tokens.mark(at + 1) == Some('.') && tokens.is_glued(at + 1);
+    Some((places, at + 1 + usize::from(short)))
+}
+
+/// A unit that stands behind its number, and where it ends. Many pounds are money.
+pub fn behind(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, usize)> {
+    if let Some(mark) = tokens.mark(at) {
+        return behind_mark(tokens, at, mark);
+    }
+    let word = tokens.word(at);
+    if word.is_empty() {
+        return None;
+    }
+    if tokens.is_any(at, &["basis", "percentage"]) && tokens.is_any(at + 1, &["point", "points"]) {
+        let unit = if tokens.is(at, "basis") { "basis point" } else { "percentage point" };
+        return Some((Unit::Word(unit), at + 2));
+    }
+    if tokens.is(at, "per") && tokens.is(at + 1, "cent") {
+        return Some((Unit::Percent, at + 2));
+    }
+    if tokens.is_any(at, &["sq", "square"]) {
+        let point = usize::from(tokens.mark(at + 1) == Some('.'));
+        return squared(tokens.word(at + 1 + point)).map(|unit| (Unit::Measure(unit), at + 2 + point));
+    }
+    if tokens.is_any(at, &["degree", "degrees"]) {
+        return scale(tokens.word(at + 1)).map(|unit| (Unit::Measure(unit), at + 2));
+    }
+    money(tokens, at, is_large).or_else(|| measure(tokens, at, word))
+}
+
+fn behind_mark(tokens: &Tokens<'_>, at: usize, mark: char) -> Option<(Unit, usize)> {
+    match mark {
+        '%' => Some((Unit::Percent, at + 1)),
+        '°' => scale(tokens.word(at + 1)).map(|unit| (Unit::Measure(unit), at + 2)),
+        // A sign before the next number belongs to that one.
+        _ if tokens.number(at + 1).is_some() && !tokens.is_glued(at) => None,
+        _ => symbol(mark).map(|code| (Unit::Currency(code), at + 1)),
+    }
+}
+
+fn scale(word: &str) -> Option<&'static str> {
+    match word {
+        "C" | "Celsius" | "celsius" => Some("°C"),
+        "F" | "Fahrenheit" | "fahrenheit" => Some("°F"),
+        _ => None,
+    }
+}
+
+fn money(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, usize)> {
+    let (country, noun) = match tokens.word(at) {
+        country @ ("US" | "American" | "Canadian" | "Australian" | "Swiss") => (country, at + 1),
+        _ => ("", at),
+    };
+    let currency = match (country, tokens.word(noun).to_ascii_lowercase().as_str()) {
+        ("Canadian", "dollar" | "dollars") => "CAD",
+        ("Australian", "dollar" | "dollars") => "AUD",
+        ("Swiss", "franc" | "francs") => "CHF",
+        ("" | "US" | "American", "dollar" | "dollars") => "USD",
+        ("", "euro" | "euros") => "EUR",
+        ("", "yen") => "JPY",
+        ("", "yuan" | "renminbi") => "CNY",
+        ("", "rupee" | "rupees") => "INR",
+        ("", "ruble" | "rubles" | "rouble" | "roubles") => "RUB",
+        ("", "bitcoin" | "bitcoins") => "BTC",
+        ("", "pound" | "pounds") if tokens.is(noun + 1, "sterling") => {
+            return Some((Unit::Currency("GBP"), noun + 2));
+        }
+        ("", "pound" | "pounds") if is_large => "GBP",
+        ("", _) => code(tokens.word(noun))?,
+        _ => return None,
+    };
+    Some((Unit::Currency(currency), noun + 1))
+}
+
+fn measure(tokens: &Tokens<'_>, at: usize, word: &str) -> Option<(Unit, usize)> {
+    if tokens.is_any(at, &["percent", "prozent"]) {
+        return Some((Unit::Percent, at + 1));
+    }
+    if let Some(word) = period(word) {
+        return Some((Unit::Word(word), at + 1));
+    }
+    let unit = length_or_mass(word).or_else(|| technical(word))?;
+    let per =
+        |mark: usize| tokens.mark(mark) == Some('/') && tokens.is_glued(mark) && tokens.is_glued(mark + 1);
+    let (by, end) = match () {
+        () if per(at + 1) => (tokens.word(at + 2), at + 3),
+        () if tokens.is(at + 1, "per") => (tokens.word(at + 2), at + 3),
+        () => return Some((Unit::Measure(unit), at + 1)),
+    };
+    let speed = match (unit, by) {
+        ("km", "h" | "hour") => "km/h",
+        ("m", "s" | "second") => "m/s",
+        ("mi", "hour") => "mph",
+        ("mg", "dl" | "dL") => "mg/dl",
+        _ => return Some((Unit::Measure(unit), at + 1)),
+    };
+    Some((Unit::Measure(speed), end))
+}
+
+/// Shown as words, because nobody writes 3 a for three years.
+fn period(word: &str) -> Option<&'static str> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "second" | "seconds" => "second",
+        "minute" | "minutes" => "minute",
+        "hour" | "hours" | "stunden" => "hour",
+        "day" | "days" | "tage" | "tagen" => "day",
+        "week" | "weeks" | "wochen" => "week",
+        "month" | "months" | "monate" | "monaten" => "month",
+        "year" | "years" | "jahre" | "jahren" => "year",
+        "decade" | "decades" => "decade",
+        "acre" | "acres" => "acre",
+        "barrel" | "barrels" => "barrel",
+        "calorie" | "calories" => "calorie",
+        _ => return None,
+    })
+}
+
+fn squared(word: &str) -> Option<&'static str> {
+    Some(match length_or_mass(word)? {
+        "km" => "km²",
+        "m" => "m²",
+        "mi" => "mi²",
+        "ft" => "ft²",
+        _ => return None,
+    })
+}
+
+fn length_or_mass(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "km" | "kilometre" | "kilometres" | "kilometer" | "kilometers" => "km",
+        "m" | "metre" | "metres" | "meter" | "meters" => "m",
+        "cm" | "centimetre" | "centimetres" | "centimeter" | "centimeters" => "cm",
+        "mm" | "millimetre" | "millimetres" | "millimeter" | "millimeters" => "mm",
+        "nm" | "nanometres" | "nanometers" => "nm",
+        "mi" | "mile" | "miles" => "mi",
+        "ft" | "foot" | "feet" => "ft",
+        "inch" | "inches" => "in",
+        "yard" | "yards" | "yd" => "yd",
+        "kg" | "kilogram" | "kilograms" | "kilo" | "kilos" => "kg",
+        "g" | "gram" | "grams" => "g",
+        "mg" | "milligram" | "milligrams" => "mg",
+        "µg" | "μg" | "mcg" | "microgram" | "micrograms" => "µg",
+        "t" | "tonne" | "tonnes" | "ton" | "tons" => "t",
+        "lb" | "lbs" | "pound" | "pounds" => "lb",
+        "oz" | "ounce" | "ounces" => "oz",
+        "l" | "litre" | "litres" | "liter" | "liters" => "l",
+        "ml" | "mL" | "millilitres" | "milliliters" => "ml",
+        "km²" => "km²",
+        "m²" => "m²",
+        "m³" => "m³",
+        "ha" | "hectare" | "hectares" => "ha",
+        _ => return None,
+    })
+}
+
+fn technical(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "mph" => "mph",
+        "kmh" | "kph" => "km/h",
+        "Hz" => "Hz",
+        "kHz" => "kHz",
+        "MHz" => "MHz",
+        "GHz" => "GHz",
+        "kW" => "kW",
+        "MW" | "megawatt" | "megawatts" => "MW",
+        "GW" | "gigawatt" | "gigawatts" => "GW",
+        "kWh" => "kWh",
+        "MWh" => "MWh",
+        "GWh" => "GWh",
+        "TWh" => "TWh",
+        "V" | "volt" | "volts" => "V",
+        "W" | "watt" | "watts" => "W",
+        "KB" | "kB" => "kB",
+        "MB" | "megabytes" => "MB",
+        "GB" | "gigabytes" => "GB",
+        "TB" | "terabytes" => "TB",
+        "ms" | "milliseconds" => "ms",
+        "ppm" => "ppm",
+        "dB" => "dB",
+        "kcal" => "kcal",
+        "hPa" => "hPa",
+        "mmHg" => "mmHg",
+        _ => return None,
+    })
+}

@@ -1,0 +1,9 @@
+//! Claims, as a program uses them: on every database, with decomposers of the tests' own.
+
+pub mod crash;
+mod decomposing;
+mod enqueueing;
+mod flow;
+mod kit;
+mod validating;
+mod verdicts;

@@ -1,0 +1,113 @@
+//! Verdicts: computed in the background, one for many changes, each a snapshot; and growing old.
+
+use std::time::Duration;
+
+use tenure::core::id::ItemId;
+use tenure::databases::Query;
+use tenure::databases::outside::now;
+use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
+use tenure_systems::claims::{NewEvidence, NewValidation};
+
+use super::kit::{Office, judged, settings, until};
+use super::validating::evidence;
+use crate::kit::{on_each, on_kept};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn of(truthbit_id: tenure::core::id::RecordId, evidence: ItemId, outcome: Outcome) -> NewValidation {
+    let judged = judged(outcome, 90, vec![evidence]);
+    NewValidation { idempotency_key: None, truthbit_id, claim_id: None, judged }
+}
+
+async fn computations(office: &Office) -> usize {
+    let query = Query { kind: Some("verdict".parse().unwrap()), limit: 100, ..Query::default() };
+    office.tenure.list(query).await.unwrap().len()
+}
+
+// covers: C-10, C-11
+#[test]
+fn many_changes_are_one_computation_and_reading_is_none() {
+    on_each(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let (claim, bits) = office.decomposed("it rained; it was cold").await;
+        running.drain().await;
+        // Nobody computes now: what is asked for is answered all the same.
+        let api = office.claims("api:a");
+        let asked = api.compute_verdict(claim).await.unwrap();
+        assert_eq!((asked.claim_id, asked.status.as_str()), (claim, "queued"));
+        let seen = evidence(&office, "e").await;
+        let mut submitted = Vec::new();
+        for who in ["human:ann", "human:bob", "api:a"] {
+            for bit in &bits {
+                let new = of(*bit, seen, Outcome::Supports);
+                submitted.push(office.claims(who).create_validation(new).await.unwrap().0.id.to_string());
+            }
+        }
+        assert_eq!(api.compute_verdict(claim).await.unwrap().computation_id, asked.computation_id);
+        for _ in 0..3 {
+            assert_eq!(api.verdict(claim).await.unwrap().claim, None);
+            assert_eq!(api.verdict_history(claim, None, 10).await.unwrap(), []);
+        }
+        assert_eq!(computations(&office).await, 1, "one stands for all of them, and reading asks for none");
+
+        let running = office.start(settings());
+        let found =
+            until(async || Some(api.verdict(claim).await.unwrap()).filter(|found| found.claim.is_some()))
+                .await;
+        let verdict = found.claim.unwrap();
+        submitted.sort();
+        assert_eq!((verdict.body.status, &verdict.body.validation_ids), (Status::Supported, &submitted));
+        assert_eq!((verdict.body.supersedes, verdict.body.policy.as_str()), (None, "1"));
+        assert!(!verdict.body.rationale.is_empty());
+        let subjects: Vec<&str> = found.truthbits.iter().map(|one| one.body.subject_id.as_str()).collect();
+        assert!(bits.iter().all(|bit| subjects.contains(&bit.to_string().as_str())), "{subjects:?}");
+
+        office.claims("human:ann").create_validation(of(bits[0], seen, Outcome::Refutes)).await.unwrap();
+        let newer =
+            until(async || api.verdict(claim).await.unwrap().claim.filter(|newer| newer.id != verdict.id))
+                .await;
+        assert_eq!(newer.body.supersedes, Some(verdict.id), "it names the one before");
+        let page = api.verdict_history(claim, None, 1).await.unwrap();
+        assert_eq!(page[0].1.claim.as_ref(), Some(&newer));
+        let rest = api.verdict_history(claim, Some(page[0].0), 10).await.unwrap();
+        assert_eq!(rest.iter().map(|(_, one)| one.claim.clone().unwrap()).collect::<Vec<_>>(), [verdict]);
+        running.drain().await;
+    });
+}
+
+// covers: C-10
+#[test]
+fn a_verdict_is_computed_again_when_its_evidence_has_grown_old() {
+    on_kept(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let (claim, bits) = office.decomposed("it rained").await;
+        let api = office.claims("api:a");
+        // In a moment it will be a year old.
+        let new = NewEvidence {
+            idempotency_key: None,
+            kind: EvidenceType::PrimaryArtifact,
+            uri: "urn:almanac".to_string(),
+            captured_at: now().before(365 * DAY).after(Duration::from_millis(1_500)),
+            metadata: None,
+        };
+        let old = api.add_evidence(new).await.unwrap().0.id;
+        api.create_validation(of(bits[0], old, Outcome::Supports)).await.unwrap();
+        let first = until(async || api.verdict(claim).await.unwrap().claim).await;
+        assert_eq!(first.body.status, Status::Supported);
+        let stale = until(async || {
+            api.verdict(claim).await.unwrap().claim.filter(|verdict| verdict.body.status == Status::Stale)
+        })
+        .await;
+        assert_eq!(stale.body.supersedes, Some(first.id), "nobody asked for it but time");
+        // A new piece of evidence makes it good again.
+        let seen = evidence(&office, "e").await;
+        api.create_validation(of(bits[0], seen, Outcome::Supports)).await.unwrap();
+        until(async || {
+            api.verdict(claim).await.unwrap().claim.filter(|verdict| verdict.body.status == Status::Supported)
+        })
+        .await;
+        running.drain().await;
+    });
+}

@@ -1,0 +1,83 @@
+//! What is left by uploads that were cut off between their writes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure::New;
+use tenure_systems::runs::files::Swept;
+use tenure_systems::runs::history::Status;
+
+use super::{Desk, reading};
+use crate::kit::on_kept;
+
+/// The files that hold content.
+pub fn contents(desk: &Desk) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![desk.library.files.folder().join("stores")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found
+}
+
+//
+#[test]
+fn a_file_without_its_entry_is_removed_and_one_with_it_is_not() {
+    on_kept(async |url| {
+        let desk = Desk::open(&url).await;
+        let sweep = async |age| desk.library.files.sweep(&desk.tenure, age).await.unwrap();
+        let kept = desk.upload("kept").await;
+        // Cut off before its entry, and once more with content that an entry refers to.
+        for text in ["lost", "kept"] {
+            let mut incoming = desk.documents.receive().await.unwrap();
+            incoming.write(text.as_bytes()).await.unwrap();
+            let arrived = incoming.finish().await.unwrap();
+            assert_eq!(sweep(Duration::ZERO).await, Swept::default(), "nobody sweeps beside an upload");
+            drop(arrived);
+        }
+        // And before it was whole.
+        let mut half = desk.documents.receive().await.unwrap();
+        half.write(b"half").await.unwrap();
+        drop(half);
+        assert_eq!(std::fs::read_dir(desk.library.files.folder().join("incoming")).unwrap().count(), 0);
+        assert_eq!(contents(&desk).len(), 2);
+        assert_eq!(sweep(Duration::from_secs(3_600)).await, Swept::default(), "it may be on its way");
+        assert_eq!(sweep(Duration::ZERO).await, Swept { removed: 1, kept: 1 });
+        assert_eq!(sweep(Duration::ZERO).await, Swept::default());
+        assert_eq!(contents(&desk).len(), 1);
+        let (facts, _) = desk.documents.content(kept.document_id).await.unwrap();
+        assert!(contents(&desk)[0].ends_with(&facts.sha256));
+    });
+}
+
+//
+#[test]
+fn a_document_whose_upload_died_before_its_run_gets_it_when_the_service_starts() {
+    on_kept(async |url| {
+        let desk = Desk::open(&url).await;
+        // What an upload has written when it dies after its second write.
+        let whole = desk.upload("two words").await;
+        let facts = desk.documents.document(whole.document_id).await.unwrap().facts.unwrap();
+        let document = desk.tenure.create(New::of("document", &facts).key(&facts.sha256)).await.unwrap().id;
+        let shown = desk.documents.document(document).await.unwrap();
+        assert_eq!((shown.status, shown.latest_run_id), (Status::Uploaded, None));
+        let settings = tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
+        let running = desk.start_with(reading(), settings.clone()).await;
+        let run = loop {
+            let (runs, _) = desk.documents.runs(document, None, 10).await.unwrap();
+            match runs.first() {
+                Some(run) => break run.run_id.parse().unwrap(),
+                None => tokio::task::yield_now().await,
+            }
+        };
+        assert_eq!(desk.ended(run).await.state, "COMPLETED");
+        running.drain().await;
+        let running = desk.start_with(reading(), settings).await;
+        assert_eq!(desk.ended(desk.upload("more").await.run_id).await.state, "COMPLETED");
+        assert_eq!(desk.documents.runs(document, None, 10).await.unwrap().0.len(), 1, "one, however often");
+        running.drain().await;
+    });
+}
