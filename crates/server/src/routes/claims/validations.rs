@@ -74,7 +74,7 @@ pub struct ValidationBody {
 }
 
 impl ValidationBody {
-    fn new(
+    fn validation(
         self,
         headers: &HeaderMap,
         of: RecordId,
@@ -137,7 +137,7 @@ pub async fn create(
     // Whoever may not know of the claim knows of none of its TruthBits.
     let claim = Claims::of(&caller.tenure).claim_of(id, None).await?;
     caller.item(claim.id).await?;
-    created(&caller, body.new(&headers, id, None)?).await
+    created(&caller, body.validation(&headers, id, None)?).await
 }
 
 /// Validate a TruthBit of a claim
@@ -156,7 +156,7 @@ pub async fn create_of_claim(
     about(&caller, id).await?.is_decomposed(id).await?;
     let missing = || Problem::invalid("truthbit_id: say which");
     let truthbit = body.truthbit()?.ok_or_else(missing)?;
-    created(&caller, body.new(&headers, truthbit, Some(id))?).await
+    created(&caller, body.validation(&headers, truthbit, Some(id))?).await
 }
 
 /// List the validations of a claim

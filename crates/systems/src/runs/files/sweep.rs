@@ -22,6 +22,9 @@ pub const AGE: Duration = Duration::from_secs(3_600);
 /// Of one turn. Each is one upload that was cut off.
 const NOTES_MAX: usize = 1_000;
 
+/// Old notes, and the lock that keeps uploads away.
+type Leftovers = (File, Vec<(PathBuf, Note)>);
+
 /// What a sweep did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Swept {
@@ -90,8 +93,8 @@ impl Files {
         Ok(swept)
     }
 
-    /// The old notes, under a lock that keeps uploads away. None: somebody uploads.
-    fn leftovers(&self, age: Duration) -> io::Result<Option<(File, Vec<(PathBuf, Note)>)>> {
+    /// None: somebody uploads.
+    fn leftovers(&self, age: Duration) -> io::Result<Option<Leftovers>> {
         if !self.folder.is_dir() {
             return Ok(None);
         }
