@@ -64,6 +64,10 @@ def map_body(context, body):
         body["kind"] = real("kind", body["kind"])
     if isinstance(body.get("kinds"), list) and all(isinstance(kind, str) for kind in body["kinds"]):
         body["kinds"] = [real("kind", kind) for kind in body["kinds"]]
+    if isinstance(body.get("session"), str):
+        body["session"] = real("session", body["session"])
+    if isinstance(body.get("branch"), str):
+        body["branch"] = real("branch", body["branch"])
     return body
 
 
@@ -134,15 +138,30 @@ class Server:
         creates = {"kind": "job", "payload": {}}
         self.post("/v1/schedules", {"name": "both", "times": "0 3 * * *", "creates": creates})
         self.post("/v1/webhooks", {"name": "both", "url": "https://example.org/in", "secrets": ["env:NONE"]})
+        todos, session = self.todos()
         return {
             "root": root["id"],
-            "id": [*jobs[:10], *jobs[50:], *spare, run, *self.claims()],
+            "id": [*jobs[:10], *jobs[50:], *spare, run, *self.claims(), *todos],
+            "session": [session],
+            "branch": ["todo/1"],
             "exec": [lease["execution"] for lease in leases],
             "leases": {lease["execution"]: lease["lease_token"] for lease in leases},
             "name": ["both"],
             "kind": ["job", "run"],
             "event": ["cancel", "redrive"],
         }
+
+    def todos(self):
+        """Tasks that wait, one that is claimed and one that is done; and what proves the session that they were claimed in."""
+        session = self.post("/v1/sessions", {})
+        by = {"session": session["session"], "workspace": {"branch": "todo/1", "commit": "c", "tree": "t"}}
+        gates = [["human:reads well"], [], [], [], [], []]
+        ids = [self.post("/v1/todos", {"title": "task", "gates": gate})["todo_id"] for gate in gates]
+        for claimed in ids[4:]:
+            self.post(f"/v1/todos/{claimed}/claim", by)
+        validated = {"gate": "validate", "output_sha256": "0" * 64, "passed": True}
+        self.post(f"/v1/todos/{ids[5]}/done", {**by, "results": [validated]})
+        return [*ids, session["session_id"]], session["session"]
 
     def reached(self):
         """What is refused at the door is not tested behind it: most operations must have said yes to somebody."""

@@ -1,7 +1,7 @@
 //! Replay: a world from its log.
 //!
 //! The same projection that wrote the rows makes them again. What the log does not hold does not come back: bodies
-//! (their hashes do), heartbeats and expiries (a lease held at export counts as expired), undelivered messages.
+//! (their hashes do; somebody may have kept them elsewhere), heartbeats and expiries (a lease held at export counts as expired), undelivered messages.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -9,8 +9,10 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::body::Body;
 use crate::decide::{Draft, Unlogged, record_marks};
 use crate::entry::{Entry, Facts, Sealed};
+use crate::hash::Hash;
 use crate::id::{ItemId, RecordId};
 use crate::item::Item;
 use crate::lifecycle::event::Event;
@@ -22,6 +24,15 @@ use crate::world::{Change, LaneKey, NameKey, NameScope, World};
 /// What one entry adds to a world that holds everything before it. An entry that is there already adds nothing; one
 /// with the same place and other content is refused, and so is one whose event the lifecycle does not know.
 pub fn replay(world: &World, entry: impl Into<Sealed>) -> Result<Vec<Change>, Broken> {
+    replay_with(world, entry, &|_| None)
+}
+
+/// The same, with the bodies that were kept elsewhere: an entry names them by hash.
+pub fn replay_with(
+    world: &World,
+    entry: impl Into<Sealed>,
+    bodies: &dyn Fn(&Hash) -> Option<Body>,
+) -> Result<Vec<Change>, Broken> {
     let entry = entry.into();
     if let Some(known) = world.entries.get(&(entry.item, entry.version)) {
         return match *known == entry {
@@ -33,8 +44,21 @@ pub fn replay(world: &World, entry: impl Into<Sealed>) -> Result<Vec<Change>, Br
         };
     }
     let mut draft = Draft::new(world);
-    draft.append(entry, Unlogged::default())?;
+    let bodies = bodies_of(&entry).iter().filter_map(bodies).collect();
+    draft.append(entry, Unlogged { bodies, ..Unlogged::default() })?;
     Ok(draft.into_changes())
+}
+
+/// The bodies that an entry names.
+fn bodies_of(entry: &Entry) -> Vec<Hash> {
+    let mut named: Vec<Hash> = record_marks(&entry.facts).iter().map(|mark| mark.sha256).collect();
+    match &entry.facts {
+        Facts::Create(birth) => named.push(birth.payload),
+        Facts::Commit(committed) => named.extend(committed.output),
+        Facts::Lease(_) | Facts::Progress(_) | Facts::End(_) | Facts::Cancel(_) => {}
+        Facts::Move(_) | Facts::Note(_) | Facts::Link(_) | Facts::Bare(_) => {}
+    }
+    named
 }
 
 /// What must be locked and loaded before an entry can be replayed, as `Request::needs` says it of a request. The lane of

@@ -8,15 +8,16 @@
 //! database must be empty. The one exception is a replay that was interrupted: a database whose log is how this very file
 //! begins, which its head proves, is carried on from there.
 //!
-//! What comes back is what the log holds: states, versions, fences, records, hashes. Bodies do not, and a lease that was
-//! held counts as expired.
+//! What comes back is what the log holds: states, versions, fences, records, hashes. Bodies do not, unless somebody kept them
+//! beside it, and a lease that was held counts as expired.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
 
+use tenure_core::body::Body;
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
-use tenure_core::replay::{needs, replay as project};
+use tenure_core::replay::{needs, replay_with as project};
 use tenure_core::request::Need;
 
 use crate::batch::{Plan, settle};
@@ -112,11 +113,25 @@ pub enum Progress {
     Written(u64),
 }
 
+/// Bodies that were kept beside a log, by their hash.
+pub type Bodies<'a> = &'a (dyn Fn(&Hash) -> Option<Body> + Sync);
+
 /// Replays a file. `draw` names the transactions.
 pub async fn replay<D: Database>(
+    reader: impl BufRead + Seek,
+    database: &D,
+    draw: &mut Draw,
+    progress: impl FnMut(Progress),
+) -> Result<Replayed, Stopped> {
+    replay_with(reader, database, draw, &|_| None, progress).await
+}
+
+/// The same, with the bodies that were kept beside the file.
+pub async fn replay_with<D: Database>(
     mut reader: impl BufRead + Seek,
     database: &D,
     draw: &mut Draw,
+    bodies: Bodies<'_>,
     mut progress: impl FnMut(Progress),
 ) -> Result<Replayed, Stopped> {
     let start = head(database).await.map_err(|error| Stopped::Database { error, written: 0 })?;
@@ -133,7 +148,7 @@ pub async fn replay<D: Database>(
     }
     let (sources, report) = pass.into_parts();
     let wanted = Head { position: report.entries, chain: report.chain.expect("a sound file has a head") };
-    let mut writer = Writer { database, draw, head: start, batch: Vec::new() };
+    let mut writer = Writer { database, draw, bodies, head: start, batch: Vec::new() };
     for source in &sources {
         database.add_table(source).await.map_err(|error| writer.stopped(error))?;
     }
@@ -177,6 +192,7 @@ async fn has_no_items<D: Database>(database: &D) -> Result<bool, Error> {
 struct Writer<'a, D> {
     database: &'a D,
     draw: &'a mut Draw,
+    bodies: Bodies<'a>,
     /// What was written so far.
     head: Head,
     /// Entries to be written, each with its line.
@@ -238,7 +254,7 @@ impl<D: Database> Writer<'_, D> {
         let mut world = tx.lock(&need).await?;
         let mut plan = Plan::default();
         for (line, entry) in &self.batch {
-            let changes = project(&world, entry.clone())
+            let changes = project(&world, entry.clone(), self.bodies)
                 .map_err(|broken| Failed::Broken { line: *line, why: broken.to_string() })?;
             plan.add(&mut world, changes);
             // An entry that comes once more is known by itself.

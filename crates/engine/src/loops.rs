@@ -65,6 +65,11 @@ pub(crate) struct Parts {
     pub node: Who,
 }
 
+/// One turn of sweeping, for who runs no loops.
+pub(crate) async fn sweep_once(parts: &Parts) -> Result<bool, Error> {
+    sweep::turn(parts).await
+}
+
 /// Runs until the engine ends.
 pub(crate) async fn run(parts: Parts, secrets: Secrets) {
     let mut loops = JoinSet::new();

@@ -7,6 +7,7 @@ use tenure_databases::export;
 use tenure_databases::gather::Measures;
 
 use crate::error::Error;
+use crate::loops::sweep_once;
 use crate::tenure::Tenure;
 
 impl Tenure {
@@ -23,6 +24,12 @@ impl Tenure {
     async fn backlog_of(&self, store: Option<Store>) -> Result<Vec<Backlog>, Error> {
         let kept = self.inner.kept.clone();
         self.beside(async move { kept.backlog(store.as_ref()).await }).await
+    }
+
+    /// Ends what time has ended, once: for a program that was opened without loops and is there for one call. True: there is more.
+    pub async fn sweep(&self) -> Result<bool, Error> {
+        let parts = self.parts();
+        self.beside(async move { sweep_once(&parts).await }).await
     }
 
     /// What the writers of this process have done so far.

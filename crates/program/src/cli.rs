@@ -16,6 +16,7 @@ mod part;
 mod pause;
 mod schedule;
 mod serve;
+mod todo;
 mod token;
 mod work;
 
@@ -54,6 +55,10 @@ pub use part::{
 pub use pause::{Pause, PauseOf, Resume};
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
 pub use serve::Serve;
+pub use todo::{
+    Guarded, Session, SessionOf, Todo, TodoAdd, TodoAt, TodoAttest, TodoDepend, TodoDone, TodoExport,
+    TodoImport, TodoJoin, TodoList, TodoNext, TodoOne, TodoPlan, TodoReceipt, TodoSaid, Validate,
+};
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
 
@@ -102,6 +107,13 @@ pub enum Command {
     /// Create, show, list, move, cancel and erase items of any kind
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
+    /// Add, claim and finish tasks that are proved done, in this git repository or on a server
+    #[command(subcommand, arg_required_else_help = true)]
+    Todo(Todo),
+    /// Begin, show and end the session in which tasks are claimed
+    #[command(subcommand, arg_required_else_help = true)]
+    Session(Session),
+    Validate(Validate),
     Work(Work),
     /// Create, list, pause, resume and remove schedules: work that comes at its times
     #[command(subcommand, arg_required_else_help = true)]
@@ -250,6 +262,7 @@ mod tests {
             include_str!("../../../docs/operating.md"),
             include_str!("../../../docs/lifecycles.md"),
             include_str!("../../../docs/claims.md"),
+            include_str!("../../../docs/todos.md"),
         ];
         let mut found = 0;
         for line in documents.iter().flat_map(|text| text.lines()) {

@@ -25,6 +25,7 @@ use tenure_databases::url::Url;
 use tenure_server::{App, Open, WAIT_MAX};
 use tenure_systems::runs::Library;
 use tenure_systems::runs::files::Files;
+use tenure_systems::todos::Settings;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
@@ -49,6 +50,8 @@ const UPLOAD_PATIENCE: Duration = Duration::from_secs(600);
 pub enum Loops {
     /// It is there for one call.
     LeftToOthers,
+    /// It is there for one call, and nobody else may be: what time has ended is ended first.
+    Once,
     /// It stays, and may be the only one.
     Run,
 }
@@ -59,9 +62,11 @@ pub struct Client {
     store: Option<Store>,
     /// Shown to a server. Who has opened the database needs none.
     token: Option<String>,
-    actor: Option<&'static str>,
+    actor: Option<String>,
     /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
     trace: Option<String>,
+    /// How long an answer is waited for.
+    patience: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -95,11 +100,22 @@ impl Client {
         access: Access,
         loops: Loops,
     ) -> Result<Client, Error> {
+        Client::with(reach, store, access, loops, Settings::default()).await
+    }
+
+    /// The same, with these settings for tasks where it opens the database itself.
+    pub async fn with(
+        reach: &Reach,
+        store: Option<Store>,
+        access: Access,
+        loops: Loops,
+        todos: Settings,
+    ) -> Result<Client, Error> {
         let way = match &reach.place {
             Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
             Place::Database(url) => match server_of(&database::parse(url, access)?)? {
                 Some(address) => Way::There(Box::new(Socket::new(&address)?)),
-                None => Way::Here(here(url, reach.files.as_deref(), loops).await?),
+                None => Way::Here(here(url, reach.files.as_deref(), loops, todos).await?),
             },
         };
         let token = match way {
@@ -107,7 +123,7 @@ impl Client {
             Way::There(_) => token(reach)?,
         };
         let trace = std::env::var("TRACEPARENT").ok();
-        Ok(Client { way, store, token, actor: None, trace })
+        Ok(Client { way, store, token, actor: None, trace, patience: PATIENCE + WAIT_MAX })
     }
 
     /// On the database itself, whether a server runs on it or not: whoever can open it needs no token.
@@ -116,13 +132,20 @@ impl Client {
             return Err(Error::WantsDatabase { url: reach.place.to_string() });
         };
         database::parse(url, access)?;
-        let way = Way::Here(here(url, reach.files.as_deref(), Loops::LeftToOthers).await?);
-        Ok(Client { way, store: None, token: None, actor: None, trace: None })
+        let (loops, todos) = (Loops::LeftToOthers, Settings::default());
+        let way = Way::Here(here(url, reach.files.as_deref(), loops, todos).await?);
+        let patience = PATIENCE + WAIT_MAX;
+        Ok(Client { way, store: None, token: None, actor: None, trace: None, patience })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
-    pub fn acting(self, actor: &'static str) -> Client {
-        Client { actor: Some(actor), ..self }
+    pub fn acting(self, actor: impl Into<String>) -> Client {
+        Client { actor: Some(actor.into()), ..self }
+    }
+
+    /// The same, for what takes so long by itself.
+    pub fn patient(self, with: Duration) -> Client {
+        Client { patience: PATIENCE + with, ..self }
     }
 
     pub async fn get(&self, target: Target) -> Result<Reply, Error> {
@@ -155,7 +178,7 @@ impl Client {
     async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
         let target = target.with("store", self.store.as_ref());
         let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
-        self.answered(request, PATIENCE + WAIT_MAX).await.and_then(text)
+        self.answered(request, self.patience).await.and_then(text)
     }
 
     /// The body of a yes.
@@ -208,7 +231,7 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        if let Some(actor) = self.actor {
+        if let Some(actor) = &self.actor {
             request = request.header("tenure-actor", actor);
         }
         // What is no trace is no error, here and at the service.
@@ -238,14 +261,18 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
 }
 
-async fn here(url: &str, files: Option<&str>, loops: Loops) -> Result<Router, Error> {
+async fn here(url: &str, files: Option<&str>, loops: Loops, todos: Settings) -> Result<Router, Error> {
     let files = Files::of(&url.parse().map_err(tenure::OpenError::from)?, files.map(Path::new))?;
     let builder = Tenure::builder(url);
     let builder = match loops {
-        Loops::LeftToOthers => builder.without_loops(),
+        Loops::LeftToOthers | Loops::Once => builder.without_loops(),
         Loops::Run => builder,
     };
-    let app = App::new(builder.open().await?, Open::Always).await?.keeping(Library::new(files));
+    let tenure = builder.open().await?;
+    if loops == Loops::Once {
+        tenure.sweep().await?;
+    }
+    let app = App::new(tenure, Open::Always).await?.keeping(Library::new(files)).with_todos(todos);
     Ok(tenure_server::router(app))
 }
 

@@ -22,7 +22,10 @@ mod pause;
 mod replay;
 mod schedule;
 mod serve;
+mod session;
+mod todo;
 mod token;
+mod validate;
 mod verify;
 mod work;
 
@@ -56,6 +59,9 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Serve(arguments) => serve::run(&arguments, output),
         Command::Pause(arguments) => pause::run(&arguments.said, true, output),
         Command::Resume(arguments) => pause::run(&arguments.said, false, output),
+        Command::Session(command) => session::run(command, output),
+        Command::Todo(command) => todo::run(command, output),
+        Command::Validate(arguments) => validate::run(&arguments, output),
         Command::Token(command) => token::run(command, output),
         Command::Work(arguments) => work::run(&arguments, output),
     }

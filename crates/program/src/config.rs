@@ -26,6 +26,7 @@ pub struct Config {
     lifecycles: Option<String>,
     store: Option<String>,
     token_file: Option<String>,
+    protected: Option<String>,
     without: Option<String>,
     claim_retries: Option<String>,
     files: Option<String>,
@@ -98,6 +99,7 @@ impl Config {
             "TENURE_WITHOUT" => &self.without,
             "TENURE_CLAIM_RETRIES" => &self.claim_retries,
             "TENURE_FILES" => &self.files,
+            "TENURE_PROTECTED" => &self.protected,
             _ => &None,
         };
         value.clone()

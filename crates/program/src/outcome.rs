@@ -51,7 +51,8 @@ impl From<&Error> for Outcome {
             Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } | Error::Steps(_) => {
                 Outcome::Usage
             }
-            Error::WantsDatabase { .. } => Outcome::Usage,
+            Error::WantsDatabase { .. } | Error::NoRepository => Outcome::Usage,
+            Error::Diverged { .. } | Error::Unproved { .. } => Outcome::Refused,
             Error::NoServer { .. }
             | Error::Unavailable { .. }
             | Error::Strange(_)
@@ -68,6 +69,7 @@ impl From<&Error> for Outcome {
             | Error::Unsound { .. }
             | Error::Database(_)
             | Error::Unwritable { .. }
+            | Error::Git(_)
             | Error::Open(_)
             | Error::Engine(_)
             | Error::Listen { .. }
@@ -90,6 +92,8 @@ pub struct Refused {
     #[serde(default)]
     pub allowed: Vec<String>,
     pub state: Option<String>,
+    /// The command that makes it possible.
+    pub fix: Option<String>,
 }
 
 /// Why a command has no result. [`Error::what_to_do`] goes with each.
@@ -167,6 +171,14 @@ pub enum Error {
     StillOpen { item: String, state: String },
     #[error("[[runs.steps]] of tenure.toml: {0}")]
     Steps(String),
+    #[error("this is no git repository, and nobody named a server or a database")]
+    NoRepository,
+    #[error(transparent)]
+    Git(#[from] tenure_systems::todos::workspace::NotGit),
+    #[error("{file} and {url} have gone different ways after entry {position}")]
+    Diverged { file: String, url: String, position: u64 },
+    #[error("{file} proves nothing: {}", .faults.join("; "))]
+    Unproved { file: String, faults: Vec<String> },
     #[error("{file}:{line}: {what}")]
     Config { file: String, line: usize, what: String },
 }
@@ -244,6 +256,9 @@ impl Error {
             Error::Interrupted => "run it again when there is time".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
             Error::Refused(refused) => refused.what_to_do(),
+            Error::Unavailable { code, .. } if code == "VALIDATE_TIMEOUT_OR_LOCK" => {
+                "make what it waited for faster, or give it more time with --timeout".into()
+            }
             Error::Unavailable { .. } => "try again; if it stays so, look whether the database runs and has room".into(),
             Error::NoServer { .. } => {
                 "look whether `tenure serve` runs there; --url and TENURE_URL say where, --db does without a server".into()
@@ -258,6 +273,12 @@ impl Error {
             Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
             Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),
             Error::Steps(_) => "mend the step; docs/runs.md says what one has".into(),
+            Error::NoRepository => "work in a git repository (`git init` makes one), or name a place with --url or --db".into(),
+            Error::Git(_) => "look whether `git status` works here".into(),
+            Error::Diverged { .. } => {
+                "nothing was changed; keep one of the two, and add again what only the other has".into()
+            }
+            Error::Unproved { .. } => "it was changed, or it was never whole; ask for it again with `tenure todo receipt ID`".into(),
             Error::Config { .. } => "mend that line, or name another file with --config".into(),
         }
     }
@@ -265,7 +286,11 @@ impl Error {
 
 impl Refused {
     fn what_to_do(&self) -> String {
+        if let Some(fix) = &self.fix {
+            return format!("nothing was changed; run {fix}");
+        }
         match self.code.as_str() {
+            "VERIFICATION_REQUIRED" => "nothing was changed; make its gates pass, then try again".into(),
             "UNAUTHENTICATED" => {
                 "give a token as TENURE_TOKEN; if none is left, `tenure token create NAME --role admin --without-server` makes one where the database is".into()
             }

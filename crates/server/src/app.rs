@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
-use tenure_systems::claims;
 use tenure_systems::runs::Library;
+use tenure_systems::{claims, todos};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -37,6 +37,8 @@ pub struct App {
     pub(crate) claims: claims::Settings,
     /// None: it keeps no files, and so has no documents.
     pub(crate) library: Option<Library>,
+    /// What the operator decides about the lists of tasks.
+    pub(crate) todos: todos::Settings,
 }
 
 impl App {
@@ -47,7 +49,8 @@ impl App {
         let (room, streams) = (Arc::new(room), Arc::new(streams));
         let (requests, access, library) = (Arc::default(), None, None);
         let claims = claims::Settings::shipped();
-        Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library })
+        let todos = todos::Settings::default();
+        Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library, todos })
     }
 
     /// The same service, with other decomposers.
@@ -58,6 +61,11 @@ impl App {
     /// How claims are worked on here: also for whoever works on them in this process.
     pub fn claims(&self) -> &claims::Settings {
         &self.claims
+    }
+
+    /// The same service, with these settings for tasks.
+    pub fn with_todos(self, todos: todos::Settings) -> App {
+        App { todos, ..self }
     }
 
     /// The same service, writing a line for every request.

@@ -142,6 +142,11 @@ impl Caller {
         &self.bearer.actor
     }
 
+    /// Whether the caller is who they are by a token, and not only by what they say.
+    pub fn has_token(&self) -> bool {
+        self.bearer.token.is_some()
+    }
+
     /// The same caller as one incarnation of itself.
     pub fn worker(&self, worker: &str) -> Result<Tenure, Problem> {
         let incarnation: Who = worker.parse().map_err(|not| Problem::invalid(format!("worker: {not}")))?;

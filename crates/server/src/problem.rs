@@ -9,7 +9,7 @@ use tenure::core::code::{self, Code};
 use tenure::core::word::NotAWord;
 use tenure::databases;
 use tenure::databases::outside;
-use tenure_systems::claims;
+use tenure_systems::{claims, todos};
 
 /// A failure that may be over soon is worth asking again after so many seconds.
 const RETRY_AFTER: u64 = 1;
@@ -168,6 +168,17 @@ impl From<tenure::Error> for Problem {
             | tenure::Error::Webhook(_) => Problem::invalid(words),
             tenure::Error::StillOpen(_) | tenure::Error::StillRunning(_) => {
                 Problem::new(Code::ValidateTimeoutOrLock, words)
+            }
+        }
+    }
+}
+
+impl From<todos::Error> for Problem {
+    fn from(error: todos::Error) -> Problem {
+        match error {
+            todos::Error::Engine(error) => error.into(),
+            todos::Error::Refused(refusal) => {
+                Problem { more: refusal.more, ..Problem::new(refusal.code, refusal.detail) }
             }
         }
     }

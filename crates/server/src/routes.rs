@@ -14,6 +14,8 @@ mod limits;
 mod log;
 mod outermost;
 mod schedules;
+mod sessions;
+mod todos;
 mod tokens;
 mod watching;
 mod webhooks;
@@ -59,6 +61,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(jobs::retry))
         .merge(claims::routes())
         .merge(documents::routes())
+        .merge(sessions::routes())
+        .merge(todos::routes())
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))

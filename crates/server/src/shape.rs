@@ -9,3 +9,4 @@ pub mod item;
 pub mod lease;
 pub mod lifecycle;
 pub mod outcome;
+pub mod todo;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`claims`] | statements that are taken apart, validated with evidence, and get a verdict |
 //! | [`runs`] | documents that are processed step by step |
+//! | [`todos`] | tasks that are done when they are proved done |
 //!
 //! The same name is its routes in the server and its command in the program.
 
@@ -13,3 +14,4 @@ pub mod post;
 pub mod runs;
 pub mod text;
 mod time;
+pub mod todos;

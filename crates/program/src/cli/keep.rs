@@ -23,7 +23,7 @@ pub struct Export {
 /// its entries, too. A log that somebody wrote anew as a whole is found with a head that was kept elsewhere.
 #[derive(Args, Debug)]
 pub struct Verify {
-    /// An exported file, `-` for standard input, or the URL of a database, as in sqlite:tenure.db
+    /// An exported file, a receipt of an item or a task, `-` for standard input, or the URL of a database, as in sqlite:tenure.db
     #[arg(value_name = "FILE|URL")]
     pub what: Option<String>,
     /// A head that was kept: the log must have had it, at its end or before

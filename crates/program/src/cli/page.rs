@@ -30,7 +30,17 @@ Commands on work take one of these, the nearest wins (the command line over the 
 | `--store NAME` | `TENURE_STORE` | the namespace |
 | `--token TOKEN` | `TENURE_TOKEN` | who asks a server |
 | `--token-file FILE` | `TENURE_TOKEN_FILE` | the same, in a file |
-| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `listen` and `lifecycles` |
+| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `listen`, `lifecycles` and `protected` |
+
+Commands on tasks (`todo`, `session`, `validate`) work on the list of the git repository that they are run in, unless one of the above is
+named. They take these too ([todos.md](todos.md)):
+
+| | Environment | |
+|---|---|---|
+| `--session TOKEN` | `TENURE_SESSION` | the session, as `tenure session acquire` gives it |
+| `--agent NAME` | `TENURE_AGENT` | an agent asks, and not a person |
+| `--protected PATTERNS` | `TENURE_PROTECTED` | branches from which nothing is changed; `serve` takes it too |
+| `--guard-adding` | | from those no task is added either; `serve` takes it too |
 
 Where the table below says *database*, a command works on the database itself and asks no server: give it `--db`. Where it says
 *either*, it takes both. A command that is run in a trace (`TRACEPARENT`) hands it on to what it creates.
@@ -42,7 +52,20 @@ Where the table below says *database*, a command works on the database itself an
 ";
 
 /// These are told once, above.
-const SHARED: [&str; 8] = ["db", "url", "store", "token", "token-file", "config", "json", "help"];
+const SHARED: [&str; 12] = [
+    "db",
+    "url",
+    "store",
+    "token",
+    "token-file",
+    "config",
+    "json",
+    "help",
+    "session",
+    "agent",
+    "protected",
+    "guard-adding",
+];
 
 /// The whole page.
 fn page(root: &Command) -> String {

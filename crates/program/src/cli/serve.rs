@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use tenure_systems::runs::builtin::StepSettings;
 
+use super::Guarded;
 use super::at::Kept;
 use crate::config::Claims;
 
@@ -40,6 +41,9 @@ pub struct Serve {
     /// What tenure.toml says of claims.
     #[arg(skip)]
     pub claims: Claims,
+    /// For the lists of tasks.
+    #[command(flatten)]
+    pub guarded: Guarded,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,

@@ -16,6 +16,7 @@ use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::todo::desk::settings;
 use crate::cli::Serve;
 use crate::database::{self, Access};
 use crate::outcome::{Error, Outcome};
@@ -51,6 +52,7 @@ async fn run_on(
     let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
     let mut app = systems.served_by(App::new(tenure.clone(), open).await?);
+    app = app.with_todos(settings(&arguments.guarded));
     if let Some(form) = &arguments.log {
         let form = if form == "json" { Form::Json } else { Form::Human };
         app = app.logging(AccessLog::new(form, io::stderr()));

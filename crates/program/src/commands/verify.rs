@@ -8,6 +8,7 @@ use tenure_core::hash::Hash;
 use tenure_databases::verify::{self, At, Fault, Report};
 use tenure_databases::{Database, Error as DatabaseError};
 
+use super::todo::checked_receipt;
 use crate::cli::Verify;
 use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
@@ -28,6 +29,9 @@ pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
         }
         STDIN => file(STDIN, io::stdin().lock(), arguments.head)?,
         path => {
+            if let Some(outcome) = checked_receipt(path, arguments.form.json, output)? {
+                return Ok(outcome);
+            }
             let opened = File::open(path).map_err(|why| unreadable(path, why))?;
             file(path, BufReader::with_capacity(1 << 16, opened), arguments.head)?
         }

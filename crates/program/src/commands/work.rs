@@ -13,7 +13,7 @@ mod ahead;
 mod attempt;
 mod desk;
 mod hold;
-mod keeper;
+pub mod keeper;
 mod process;
 mod told;
 

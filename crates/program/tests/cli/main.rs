@@ -19,6 +19,7 @@ mod run;
 mod schema;
 mod serving;
 mod signals;
+mod todos;
 mod work;
 
 use serde_json::Value;

@@ -57,6 +57,11 @@ impl Run {
         self
     }
 
+    pub fn without(mut self, name: &str) -> Run {
+        self.command.env_remove(name);
+        self
+    }
+
     /// In this folder.
     pub fn within(mut self, folder: &str) -> Run {
         self.command.current_dir(folder);

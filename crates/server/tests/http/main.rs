@@ -19,6 +19,7 @@ mod rpc;
 mod slow;
 mod storms;
 mod tenants;
+mod todos;
 mod tokens;
 mod tracing;
 mod watching;

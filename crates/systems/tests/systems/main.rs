@@ -13,6 +13,8 @@ mod posting;
 mod runs;
 mod sniff;
 mod steps;
+mod todos;
+mod workspaces;
 
 #[path = "../../../databases/tests/crash/program.rs"]
 #[allow(dead_code, reason = "the databases' tests need all of it")]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
-const FILES: [&str; 8] = ["problem", "item", "work", "job", "claim", "document", "log", "admin"];
+const FILES: [&str; 9] = ["problem", "item", "work", "job", "claim", "document", "todo", "log", "admin"];
 
 /// What the files say now.
 pub static COMPILED: LazyLock<Vec<u8>> = LazyLock::new(|| {

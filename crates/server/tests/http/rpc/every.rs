@@ -233,6 +233,9 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
         "DocumentService/GetRun" => json!({ "id": document(desk).await["run_id"] }),
         "DocumentService/ListArtifacts" => json!({ "id": processed(desk).await }),
         "DocumentService/GetArtifact" => json!({ "id": processed(desk).await, "name": "read" }),
+        name if name.starts_with("TodoService/") || name.starts_with("SessionService/") => {
+            super::todos::example(desk.service, desk.admin, name).await
+        }
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })

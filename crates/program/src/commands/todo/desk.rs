@@ -1,0 +1,168 @@
+//! Where a command about tasks works: the list, the workspace, and who asks.
+//!
+//! Without a server the list is a database of the repository, `.tenure/todo.db`, the same for every subfolder and every worktree.
+//! Any number of short-lived processes share it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use tenure_systems::todos::Settings;
+use tenure_systems::todos::workspace::{FOLDER, Facts, Protected, Workspace};
+
+use crate::cli::{Guarded, Place, Reach, TodoAt};
+use crate::client::{Client, Loops, Reply, Target};
+use crate::database::Access;
+use crate::outcome::{Error, Refused};
+
+/// The namespace of a repository's own list.
+const STORE: &str = "repo";
+/// What git sees of the folder: logs that were exported, and nothing else.
+const IGNORED: &str = "*\n!.gitignore\n!*.jsonl\n";
+/// The task that is being decided, for whatever a gate runs.
+pub const DECIDING: &str = "TENURE_DECIDING";
+
+pub struct Desk {
+    pub client: Client,
+    pub workspace: Option<Workspace>,
+    session: Option<String>,
+}
+
+impl Desk {
+    /// For a change: what time has ended is ended first.
+    pub async fn open(at: &TodoAt) -> Result<Desk, Error> {
+        Desk::with(at, Loops::Once).await
+    }
+
+    /// For a look, which writes nothing: a list that came from elsewhere stays what it was.
+    pub async fn look(at: &TodoAt) -> Result<Desk, Error> {
+        Desk::with(at, Loops::LeftToOthers).await
+    }
+
+    async fn with(at: &TodoAt, loops: Loops) -> Result<Desk, Error> {
+        let workspace = here()?;
+        let (reach, store) = match &at.there.0 {
+            Some(reach) => (reach.clone(), at.store.clone()),
+            None => {
+                let home = workspace.as_ref().ok_or(Error::NoRepository)?;
+                let place = Place::Database(url(&made(home)?));
+                let own = STORE.parse().map_err(tenure::Error::from)?;
+                (
+                    Reach { place, token: None, token_file: None, files: None },
+                    Some(at.store.clone().unwrap_or(own)),
+                )
+            }
+        };
+        let client = Client::with(&reach, store, Access::MayCreate, loops, settings(&at.guarded)).await?;
+        let client = client.acting(actor(at.agent.as_deref()));
+        Ok(Desk { client, workspace, session: at.session.clone() })
+    }
+
+    /// Who does it and from where, in the body of every change.
+    pub fn by(&self, more: Value) -> Value {
+        self.from(self.workspace.as_ref().map(Workspace::facts), more)
+    }
+
+    /// The same, with more about the workspace.
+    pub fn from(&self, facts: Option<Facts>, more: Value) -> Value {
+        let mut body = Map::new();
+        body.insert("session".into(), json!(self.session));
+        body.insert("workspace".into(), json!(facts));
+        if let Value::Object(more) = more {
+            body.extend(more);
+        }
+        Value::Object(body)
+    }
+
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// A look is a command of the session too: what is claimed in it lasts from now on. One that has ended hinders no look.
+    pub async fn attend(&self) -> Result<(), Error> {
+        let Some(session) = &self.session else { return Ok(()) };
+        match self.client.post(sessions(), &json!({ "session": session })).await {
+            Err(Error::Refused(_)) | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes a task. A gate never changes the task that it decides.
+    pub async fn change(&self, id: &str, what: &str, more: Value) -> Result<Reply, Error> {
+        if deciding().as_deref() == Some(id) {
+            let detail = format!("{id} is being decided by the gate that this runs in");
+            let code = "TRANSITION_REFUSED".to_string();
+            return Err(Error::Refused(Box::new(Refused {
+                code,
+                detail,
+                allowed: Vec::new(),
+                state: None,
+                fix: None,
+            })));
+        }
+        self.client.post(Target::new(["v1", "todos", id, what]), &more).await
+    }
+}
+
+pub fn deciding() -> Option<String> {
+    std::env::var(DECIDING).ok()
+}
+
+pub fn sessions() -> Target {
+    Target::new(["v1", "sessions"])
+}
+
+pub fn todos() -> Target {
+    Target::new(["v1", "todos"])
+}
+
+/// The working copy that the current folder is in.
+pub fn here() -> Result<Option<Workspace>, Error> {
+    let unreadable = |why| Error::Unreadable { file: ".git".to_string(), why, near: None };
+    Workspace::find(&std::env::current_dir()?).map_err(unreadable)
+}
+
+/// The database of a repository.
+pub fn file(workspace: &Workspace) -> PathBuf {
+    workspace.home.join(FOLDER).join("todo.db")
+}
+
+pub fn url(file: &Path) -> String {
+    format!("sqlite:{}", file.display())
+}
+
+/// The same, with its folder made. Several may make it at once.
+pub fn made(workspace: &Workspace) -> Result<PathBuf, Error> {
+    let folder = workspace.home.join(FOLDER);
+    let unwritable = |why| Error::Unwritable { file: folder.display().to_string(), why };
+    fs::create_dir_all(&folder).map_err(unwritable)?;
+    let ignore = folder.join(".gitignore");
+    match fs::metadata(&ignore) {
+        Ok(_) => {}
+        Err(why) if why.kind() == ErrorKind::NotFound => fs::write(&ignore, IGNORED).map_err(unwritable)?,
+        Err(why) => return Err(unwritable(why)),
+    }
+    Ok(folder.join("todo.db"))
+}
+
+pub fn settings(guarded: &Guarded) -> Settings {
+    let patterns = guarded.protected.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
+    Settings { protected: Protected::new(patterns), add_anywhere: !guarded.guard_adding }
+}
+
+/// An agent by its name, or the person who is logged in.
+fn actor(agent: Option<&str>) -> String {
+    let word = |text: &str| -> String {
+        text.chars()
+            .map(|letter| if letter.is_ascii_graphic() && letter != '/' { letter } else { '-' })
+            .collect()
+    };
+    match agent {
+        Some(agent) => format!("worker:{}", word(agent)),
+        None => {
+            let named = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+            format!("human:{}", word(&named.filter(|name| !name.is_empty()).unwrap_or("local".into())))
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Gates, run in the caller's workspace: bounded, with everything that they started ended, and their output made comparable.
+
+use std::fs;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tenure_core::hash::Hash;
+use tenure_systems::todos::normal::normal;
+use tenure_systems::todos::plan::{Check, Gate};
+use tenure_systems::todos::receipt::{Artifact, GateResult, GateRun, OUTPUT_BYTES_MAX};
+use tenure_systems::todos::workspace::Workspace;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::desk::DECIDING;
+use super::shown::Shown;
+use crate::commands::work::keeper::{Keeper, MARK};
+use crate::outcome::Error;
+use crate::time::Stopwatch;
+
+/// Of what a gate prints so much counts. A gate that says more says it to nobody.
+const HEARD_BYTES_MAX: usize = 8 << 20;
+/// Whoever has left the group and still holds the output is not listened to for longer.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long all of it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    since: Stopwatch,
+    limit: Duration,
+}
+
+impl Deadline {
+    pub fn new(limit: Duration) -> Deadline {
+        Deadline { since: Stopwatch::start(), limit }
+    }
+
+    pub fn left(self) -> Duration {
+        self.limit.saturating_sub(self.since.elapsed())
+    }
+
+    pub fn spent(self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// What did not come in time: `timeout` or `lock`.
+    pub fn over(self, which: &str, what: &str) -> Error {
+        let detail = format!("{which}: {what} within {} s; nothing was changed", self.limit.as_secs());
+        Error::Unavailable { code: "VALIDATE_TIMEOUT_OR_LOCK".to_string(), detail }
+    }
+}
+
+/// What came of a gate.
+#[derive(Debug)]
+pub struct Ran {
+    pub result: GateResult,
+    pub run: GateRun,
+    pub artifact: Option<Artifact>,
+}
+
+impl Ran {
+    fn of(gate: &Gate, exit: Option<i32>, passed: bool, heard: &[u8], workspace: &Workspace) -> Ran {
+        let said = normal(heard, &workspace.root.display().to_string());
+        let gate = gate.to_string();
+        let result =
+            GateResult { gate: gate.clone(), exit, output_sha256: Hash::of(said.as_bytes()), passed };
+        let run = GateRun { duration_ms: 0, gate, output: end(heard) };
+        Ran { result, run, artifact: None }
+    }
+}
+
+/// The end of an output: what went wrong stands there.
+fn end(heard: &[u8]) -> String {
+    let from = heard.len().saturating_sub(OUTPUT_BYTES_MAX);
+    String::from_utf8_lossy(&heard[from..]).into_owned()
+}
+
+pub async fn run(
+    gate: &Gate,
+    todo: &Shown,
+    workspace: &Workspace,
+    keeper: &Keeper,
+    deadline: Deadline,
+) -> Result<Ran, Error> {
+    let began = Stopwatch::start();
+    let mut ran = match &gate.check {
+        Check::Cmd(command) | Check::Test(command) | Check::Build(command) => {
+            let (status, heard) = run_command(command, todo, workspace, keeper, deadline).await?;
+            Ran::of(gate, Some(exit_code(status)), status.success(), &heard, workspace)
+        }
+        Check::FileExists(path) => {
+            let artifact = artifact(workspace, path);
+            Ran { artifact: artifact.clone(), ..Ran::of(gate, None, artifact.is_some(), b"", workspace) }
+        }
+        Check::FileHash { path, sha256 } => {
+            let artifact = artifact(workspace, path);
+            let passed = artifact.as_ref().is_some_and(|artifact| artifact.sha256 == *sha256);
+            Ran { artifact, ..Ran::of(gate, None, passed, b"", workspace) }
+        }
+        Check::Human(_) => Ran::of(gate, None, todo.is_attested(&gate.to_string()), b"", workspace),
+    };
+    ran.run.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(ran)
+}
+
+fn artifact(workspace: &Workspace, path: &str) -> Option<Artifact> {
+    let bytes = fs::read(workspace.root.join(path)).ok()?;
+    Some(Artifact { path: path.to_string(), sha256: Hash::of(&bytes) })
+}
+
+/// As a shell tells it: what a signal ended is 128 and its number.
+fn exit_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// A command and all that it started; ended when this is dropped.
+struct Group<'a> {
+    number: Option<u32>,
+    keeper: &'a Keeper,
+}
+
+impl Group<'_> {
+    fn kill(&self) {
+        let group = self.number.and_then(|number| i32::try_from(number).ok()).and_then(Pid::from_raw);
+        if let Some(group) = group {
+            // One that has ended by itself is as dead.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        self.kill();
+        self.number.iter().for_each(|number| self.keeper.ended(*number));
+    }
+}
+
+/// What it printed is its standard output and then its standard error: how the two mix differs from run to run.
+async fn run_command(
+    command: &str,
+    todo: &Shown,
+    workspace: &Workspace,
+    keeper: &Keeper,
+    deadline: Deadline,
+) -> Result<(ExitStatus, Vec<u8>), Error> {
+    let mut start = Command::new("sh");
+    start
+        .arg("-c")
+        .arg(command)
+        .current_dir(&workspace.root)
+        .env(DECIDING, &todo.todo_id)
+        .env(MARK, &keeper.worker);
+    // A gate decides; it does not act for whoever runs it.
+    for secret in ["TENURE_SESSION", "TENURE_TOKEN", "TENURE_TOKEN_FILE"] {
+        start.env_remove(secret);
+    }
+    start.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let failed = |why: std::io::Error| Error::Command { program: "sh".to_string(), why: why.to_string() };
+    let mut child = start.process_group(0).kill_on_drop(true).spawn().map_err(failed)?;
+    let group = Group { number: child.id(), keeper };
+    child.id().into_iter().for_each(|number| keeper.begun(number));
+    let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
+    let (first, second) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let ended = async {
+        let mut listening =
+            std::pin::pin!(async { tokio::join!(hear(stdout, &first), hear(stderr, &second)) });
+        tokio::select! {
+            // It may close its ends and go on.
+            _ = &mut listening => child.wait().await,
+            status = child.wait() => {
+                group.kill();
+                let _ = timeout(LAST_WORDS, &mut listening).await;
+                status
+            }
+        }
+    };
+    let Ok(status) = timeout(deadline.left(), ended).await else {
+        return Err(deadline.over("timeout", &format!("`{command}` did not end")));
+    };
+    let mut heard = std::mem::take(&mut *first.lock().expect("nobody panics while holding it"));
+    heard.extend_from_slice(&second.lock().expect("nobody panics while holding it"));
+    Ok((status.map_err(failed)?, heard))
+}
+
+/// Reads to the end, and keeps what counts.
+async fn hear(mut from: impl AsyncRead + Unpin, heard: &Mutex<Vec<u8>>) {
+    let mut chunk = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut chunk).await {
+        let mut heard = heard.lock().expect("nobody panics while holding it");
+        let room = HEARD_BYTES_MAX.saturating_sub(heard.len());
+        heard.extend_from_slice(&chunk[..count.min(room)]);
+    }
+}

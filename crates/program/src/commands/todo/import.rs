@@ -1,0 +1,48 @@
+//! `tenure todo import`: the open boxes of a Markdown checklist, each once.
+
+use serde_json::json;
+use tenure_systems::todos::checklist;
+
+use super::desk::{Desk, todos};
+use super::shown::Shown;
+use crate::cli::TodoImport;
+use crate::database::run as block_on;
+use crate::outcome::{Error, Outcome};
+use crate::output::{Output, count};
+
+/// A longer list is not read by anybody.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+pub fn run(arguments: &TodoImport, output: &mut Output) -> Result<Outcome, Error> {
+    let file = &arguments.file;
+    let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
+    if std::fs::metadata(file).map_err(unreadable)?.len() > FILE_BYTES_MAX {
+        return Err(Error::TooLong { file: file.clone() });
+    }
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let entries = checklist::read(&text, file);
+    let ids = block_on(async {
+        let desk = Desk::open(&arguments.at).await?;
+        let mut ids: Vec<String> = Vec::new();
+        for entry in &entries {
+            let parent = entry.parent.map(|parent| ids[parent].clone());
+            let more = json!({
+                "title": entry.title,
+                "parent": parent,
+                "external_reference": entry.external_reference,
+            });
+            let made: Shown = desk.client.post(todos(), &desk.by(more)).await?.read()?;
+            ids.push(made.todo_id);
+        }
+        Ok(ids)
+    })?;
+    if arguments.form.json {
+        output.json(&json!({ "todos": ids }))?;
+    } else {
+        output.line(format_args!(
+            "{file}: {}; importing it again adds only what is new",
+            count(ids.len(), "task")
+        ))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,216 @@
+//! `tenure todo export` and `join`: the log of a repository's list as a file that is committed with it.
+//!
+//! A log names bodies by hash; what they say (titles, plans, proofs) stands in a second file beside it, one body a line.
+//!
+//! A log that is ahead of mine is a fast-forward. Two that have gone different ways are not made one: they are told apart by the
+//! first entry in which they differ.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufReader, ErrorKind, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::body::Body;
+use tenure_core::draw::Draw;
+use tenure_core::hash::Hash;
+use tenure_databases::export::{self, line::End};
+use tenure_databases::outside::chance;
+use tenure_databases::replay::replay_with;
+use tenure_databases::{Database, PAGE_MAX, Query, verify};
+use tenure_systems::todos::workspace::{FOLDER, Workspace};
+
+use super::desk::{self, here};
+use crate::cli::{TodoExport, TodoJoin};
+use crate::commands::export::whole;
+use crate::commands::verify::sums;
+use crate::database::{self, Access, Work};
+use crate::outcome::{Error, Outcome};
+use crate::output::Output;
+
+fn repository() -> Result<Workspace, Error> {
+    here()?.ok_or(Error::NoRepository)
+}
+
+fn log(workspace: &Workspace, named: Option<&String>) -> PathBuf {
+    named.map_or_else(|| workspace.home.join(FOLDER).join("todo.jsonl"), PathBuf::from)
+}
+
+pub fn export(arguments: &TodoExport, output: &mut Output) -> Result<Outcome, Error> {
+    let workspace = repository()?;
+    let file = log(&workspace, arguments.file.as_ref()).display().to_string();
+    let url = desk::url(&desk::file(&workspace));
+    let (text, end) = database::with(&url, Access::Existing, Whole)?;
+    let bodies = database::with(&url, Access::Existing, Kept)?;
+    whole(&file, |out| Ok(out.write_all(&text)?))?;
+    whole(&beside(&file), |out| Ok(out.write_all(&bodies)?))?;
+    output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
+    output.line(format_args!("head {}", end.chain))?;
+    Ok(Outcome::Done)
+}
+
+/// The log as a file has it.
+struct Whole;
+
+impl Work for Whole {
+    type Done = (Vec<u8>, End);
+
+    async fn run<D: Database>(self, database: &D) -> Result<(Vec<u8>, End), Error> {
+        let mut text = Vec::new();
+        let end = export::export(database, &mut text, |_| {}).await?;
+        Ok((text, end))
+    }
+}
+
+/// The file of the bodies that a log names.
+fn beside(log: &str) -> String {
+    format!("{}.bodies.jsonl", log.strip_suffix(".jsonl").unwrap_or(log))
+}
+
+/// A body as its file has it: the very text that was hashed.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    sha256: Hash,
+    text: Cow<'a, str>,
+}
+
+/// The bodies of all items, each once, in the order of their hashes.
+struct Kept;
+
+impl Work for Kept {
+    type Done = Vec<u8>;
+
+    async fn run<D: Database>(self, database: &D) -> Result<Vec<u8>, Error> {
+        let mut bodies: BTreeMap<Hash, Body> = BTreeMap::new();
+        let mut query = Query { limit: PAGE_MAX, ..Query::default() };
+        loop {
+            let page = database.list(&query).await?;
+            for item in &page {
+                let Some(whole) = database.whole(&item.store, item.id).await? else { continue };
+                let records = whole.records.into_iter().filter_map(|record| record.body);
+                let all = whole.payload.into_iter().chain(whole.output).chain(records);
+                bodies.extend(all.map(|body| (body.hash(), body)));
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
+                _ => break,
+            }
+        }
+        let mut text = Vec::new();
+        for (sha256, body) in &bodies {
+            let line = Line { sha256: *sha256, text: String::from_utf8_lossy(body.bytes()) };
+            serde_json::to_writer(&mut text, &line).map_err(std::io::Error::from)?;
+            text.push(b'\n');
+        }
+        Ok(text)
+    }
+}
+
+/// The bodies beside a log. What is not what its hash says is left out, as what is missing is.
+fn bodies(log: &str) -> Result<BTreeMap<Hash, Body>, Error> {
+    let file = beside(log);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(why) => return Err(Error::Unreadable { file, why, near: None }),
+    };
+    let read = |line: &str| {
+        let line: Line = serde_json::from_str(line).ok()?;
+        Some((line.sha256, Body::kept(line.text.as_bytes(), &line.sha256)?))
+    };
+    Ok(text.lines().filter_map(read).collect())
+}
+
+pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error> {
+    let workspace = repository()?;
+    let file = log(&workspace, arguments.file.as_ref()).display().to_string();
+    let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
+    let theirs = fs::read(&file).map_err(unreadable)?;
+    let report = verify::file(theirs.as_slice(), None, |_| {}).map_err(unreadable)?;
+    if let Some(fault) = report.faults.first() {
+        return Err(Error::Unsound { file, fault: fault.to_string() });
+    }
+    let url = desk::url(&desk::made(&workspace)?);
+    let (mine, _) = database::with(&url, Access::MayCreate, Whole)?;
+    match compare(&mine, &theirs) {
+        Found::Same => output.line("nothing to join: both are the same")?,
+        Found::MineIsAhead => output.line("nothing to join: this list has all of it and more")?,
+        Found::Diverged { line } => return Err(Error::Diverged { file, url, position: line }),
+        Found::TheirsIsAhead => {
+            let joined = database::with(&url, Access::MayCreate, Forward { file: &file })?;
+            output.line(format_args!("{file}: joined; this list has {joined} entries now"))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+struct Forward<'a> {
+    file: &'a str,
+}
+
+impl Work for Forward<'_> {
+    type Done = u64;
+
+    async fn run<D: Database>(self, database: &D) -> Result<u64, Error> {
+        let opened = File::open(self.file).map_err(|why| Error::Unreadable {
+            file: self.file.to_string(),
+            why,
+            near: None,
+        })?;
+        let mut draw = Draw::new(chance());
+        let kept = bodies(self.file)?;
+        let kept = |hash: &Hash| kept.get(hash).cloned();
+        let done = replay_with(BufReader::new(opened), database, &mut draw, &kept, |_| {}).await;
+        let done = done.map_err(|stopped| Error::Replay { file: self.file.to_string(), stopped })?;
+        Ok(done.head.position)
+    }
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum Found {
+    Same,
+    MineIsAhead,
+    TheirsIsAhead,
+    /// The first line that differs.
+    Diverged {
+        line: u64,
+    },
+}
+
+/// Which of two logs goes on where the other ends. The last line of each sums it up and is not compared.
+fn compare(mine: &[u8], theirs: &[u8]) -> Found {
+    let lines = |text: &'_ [u8]| -> Vec<Vec<u8>> {
+        let mut lines: Vec<Vec<u8>> =
+            text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+        lines.pop();
+        lines
+    };
+    let (mine, theirs) = (lines(mine), lines(theirs));
+    let same = mine.iter().zip(&theirs).take_while(|(mine, theirs)| mine == theirs).count();
+    match (same == mine.len(), same == theirs.len()) {
+        (true, true) => Found::Same,
+        (true, false) => Found::TheirsIsAhead,
+        (false, true) => Found::MineIsAhead,
+        (false, false) => Found::Diverged { line: same as u64 + 1 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_ahead_the_same_or_elsewhere() {
+        let cases = [
+            ("a\nb\nend\n", "a\nb\nend\n", Found::Same),
+            ("a\nend1\n", "a\nb\nend\n", Found::TheirsIsAhead),
+            ("a\nb\nend\n", "a\nend1\n", Found::MineIsAhead),
+            ("a\nb\nend\n", "a\nc\nend\n", Found::Diverged { line: 2 }),
+            ("", "a\nend\n", Found::TheirsIsAhead),
+        ];
+        for (mine, theirs, found) in cases {
+            assert_eq!(compare(mine.as_bytes(), theirs.as_bytes()), found, "{mine:?} {theirs:?}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Tasks as people read them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tenure_core::time::Time;
+use tenure_databases::outside::now;
+
+use crate::outcome::Error;
+use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, styled};
+
+/// As the service shows it; what is not told of here is left out.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Shown {
+    pub todo_id: String,
+    pub title: String,
+    pub description: Option<String>,
+    pub state: String,
+    pub priority: i32,
+    pub tags: Vec<String>,
+    pub owner_id: Option<String>,
+    pub claimed_until: Option<String>,
+    pub depends: Vec<String>,
+    pub parent: Option<String>,
+    pub plan_version: Option<u32>,
+    pub gates: Vec<String>,
+    pub attestations: Vec<Attested>,
+    pub proof_sha256: Option<String>,
+    pub proved_at: Option<String>,
+    pub proved_tree: Option<String>,
+    pub stale: Vec<String>,
+    pub reason: Option<String>,
+    pub created_by: String,
+    pub created_at: String,
+    pub receipt: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Attested {
+    pub by: String,
+    pub gate: String,
+    pub note: Option<String>,
+    pub at: String,
+}
+
+impl Shown {
+    pub fn is_attested(&self, gate: &str) -> bool {
+        self.attestations.iter().any(|one| one.gate == gate)
+    }
+
+    /// With what only the workspace knows: the tree is not the one that was proved.
+    pub fn on(mut self, tree: Option<&str>) -> Shown {
+        if let (Some(proved), Some(tree)) = (&self.proved_tree, tree)
+            && proved != tree
+        {
+            let short = |hash: &str| hash.chars().take(10).collect::<String>();
+            self.stale.push(format!("the tree is {}, not {} as proved", short(tree), short(proved)));
+        }
+        self
+    }
+
+    fn state(&self) -> String {
+        match (self.state.as_str(), self.stale.is_empty()) {
+            ("Verified", true) => styled(GOOD, "Verified"),
+            ("Verified", false) => styled(NOTE, "Verified, stale"),
+            ("Claimed", _) => styled(STRONG, "Claimed"),
+            ("Abandoned", _) => styled(FAINT, "Abandoned"),
+            (state, _) => state.to_string(),
+        }
+    }
+
+    /// Whether the claim is over and nobody has come by since to end it.
+    fn has_lapsed(&self) -> bool {
+        let until = self.claimed_until.as_deref().and_then(|until| until.parse::<Time>().ok());
+        until.is_some_and(|until| until <= now())
+    }
+
+    /// What a line of the list says besides: who has it, or what it waits for.
+    fn note(&self) -> String {
+        match (&self.owner_id, self.depends.len()) {
+            (Some(owner), _) if self.has_lapsed() => format!("lapsed; it was {owner}'s"),
+            (Some(owner), _) => {
+                format!("{owner} until {}", clock(self.claimed_until.as_deref().unwrap_or_default()))
+            }
+            (None, 0) => self.tags.join(" "),
+            (None, 1) => format!("after {}", self.depends[0]),
+            (None, number) => format!("after {number} others"),
+        }
+    }
+}
+
+/// `2026-11-16 16:04`.
+fn clock(time: &str) -> String {
+    time.get(..16).unwrap_or(time).replace('T', " ")
+}
+
+/// What became of it, in a line.
+pub fn brief(todo: &Shown) -> String {
+    format!("{} {} {}", todo.todo_id, todo.state(), todo.title)
+}
+
+pub fn table(todos: &[Shown], output: &mut Output) -> Result<(), Error> {
+    let row = |todo: &Shown| {
+        let priority = if todo.priority == 0 { String::new() } else { todo.priority.to_string() };
+        [todo.todo_id.clone(), todo.state(), priority, todo.title.clone(), todo.note()]
+    };
+    output.table(["id", "state", "prio", "title", ""], todos.iter().map(row))
+}
+
+pub fn whole(todo: &Shown, titles: &BTreeMap<String, String>, output: &mut Output) -> Result<(), Error> {
+    output.line(format_args!("{}  {}", styled(STRONG, &todo.title), todo.state()))?;
+    output.line(&todo.todo_id)?;
+    if let Some(description) = &todo.description {
+        output.line(format_args!("\n{description}\n"))?;
+    }
+    if let Some(owner) = &todo.owner_id {
+        let until = clock(todo.claimed_until.as_deref().unwrap_or_default());
+        output.line(format_args!(
+            "claimed by {owner} until {until}, longer with every command of the session"
+        ))?;
+    }
+    if let Some(reason) = &todo.reason {
+        output.line(format_args!("because: {reason}"))?;
+    }
+    for id in &todo.depends {
+        output.line(format_args!("depends on {id} {}", titles.get(id).map_or("", String::as_str)))?;
+    }
+    if let Some(parent) = &todo.parent {
+        output.line(format_args!("part of {parent} {}", titles.get(parent).map_or("", String::as_str)))?;
+    }
+    if !todo.tags.is_empty() {
+        output.line(format_args!("tags: {}", todo.tags.join(" ")))?;
+    }
+    match todo.plan_version {
+        None => output.line(styled(BAD, "its plan can not be read; `tenure todo plan` gives it another"))?,
+        Some(_) if todo.gates.is_empty() => output.line("gates: validate")?,
+        Some(version) => output.line(format_args!("gates (plan {version}): validate"))?,
+    }
+    for gate in &todo.gates {
+        let waits = gate.contains("human:") && !todo.is_attested(gate);
+        let said = if waits { styled(NOTE, "  waits for a person") } else { String::new() };
+        output.line(format_args!("  {gate}{said}"))?;
+    }
+    for one in &todo.attestations {
+        let note = one.note.as_deref().map_or(String::new(), |note| format!(": {note}"));
+        output.line(format_args!("  {} said yes to {} at {}{note}", one.by, one.gate, clock(&one.at)))?;
+    }
+    if let (Some(proof), Some(at)) = (&todo.proof_sha256, &todo.proved_at) {
+        output.line(format_args!("proved {} by {proof}", clock(at)))?;
+    }
+    for drift in &todo.stale {
+        output.line(format_args!("{} {drift}", styled(NOTE, "stale:")))?;
+    }
+    output.line(format_args!("added {} by {}", clock(&todo.created_at), todo.created_by))
+}

@@ -1,0 +1,314 @@
+//! Tasks, sessions and proofs as they are shown and asked for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tenure::core::hash::Hash;
+use tenure::databases::outside::now;
+use tenure_systems::todos::receipt::{Artifact, GateResult, Now, Proof, Receipt, Run};
+use tenure_systems::todos::validate::{CHECKS, Report};
+use tenure_systems::todos::workspace::Facts;
+use tenure_systems::todos::{Changed, Session, Task};
+use utoipa::ToSchema;
+
+use crate::problem::Problem;
+
+/// Where the caller works.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceBody {
+    /// The branch that is checked out. Left out: none is.
+    branch: Option<String>,
+    commit: Option<String>,
+    /// Where it is, for people.
+    path: Option<String>,
+    /// The tree of the working copy, with all that is not committed in it.
+    tree: Option<String>,
+}
+
+impl From<WorkspaceBody> for Facts {
+    fn from(body: WorkspaceBody) -> Facts {
+        let WorkspaceBody { branch, commit, path, tree } = body;
+        Facts { branch, commit, path, tree }
+    }
+}
+
+/// A file that a gate looked at.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProofArtifactView {
+    path: String,
+    sha256: String,
+}
+
+/// What came of a gate.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateResultView {
+    /// As the plan has it, or `validate`, which comes first.
+    gate: String,
+    /// Left out where no command ran.
+    exit: Option<i32>,
+    /// Of the normalized output.
+    output_sha256: String,
+    passed: bool,
+}
+
+fn hash(field: &str, text: &str) -> Result<Hash, Problem> {
+    text.parse()
+        .map_err(|_| Problem::invalid(format!("{field}: a hash has 64 hexadecimal digits in lower case")))
+}
+
+impl GateResultView {
+    pub fn read(self) -> Result<GateResult, Problem> {
+        let output_sha256 = hash("results.output_sha256", &self.output_sha256)?;
+        Ok(GateResult { gate: self.gate, exit: self.exit, output_sha256, passed: self.passed })
+    }
+}
+
+impl ProofArtifactView {
+    pub fn read(self) -> Result<Artifact, Problem> {
+        Ok(Artifact { sha256: hash("artifacts.sha256", &self.sha256)?, path: self.path })
+    }
+}
+
+/// A person who said yes to a `human:` gate.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AttestationView {
+    by: String,
+    gate: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    at: String,
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TodoView {
+    pub todo_id: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    /// Draft, Claimed, Verified or Abandoned.
+    state: String,
+    priority: i8,
+    tags: Vec<String>,
+    store: String,
+    version: u64,
+    /// Who holds it, in which session, and until when unless that session is used again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed_until: Option<String>,
+    /// What must be Verified before it can be claimed.
+    depends: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_reference: Option<String>,
+    /// Of the plan in force. Left out: what is kept is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan_version: Option<u32>,
+    gates: Vec<String>,
+    attestations: Vec<AttestationView>,
+    /// Of the newest proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof_sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proved_at: Option<String>,
+    /// The tree that it was proved on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proved_tree: Option<String>,
+    /// In which ways the newest proof is not current any more, as far as can be told without the workspace.
+    stale: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    created_at: String,
+    created_by: String,
+    updated_at: String,
+    /// The canonical hash of the log entry of the change that this answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<String>,
+}
+
+impl TodoView {
+    pub fn of(task: &Task) -> TodoView {
+        let item = &task.item;
+        let lease = item.lease.as_ref();
+        let shown = |id: &tenure::core::id::ItemId| id.to_string();
+        let proved = task.proved();
+        let proof = proved.and_then(|kept| kept.proof.as_ref());
+        let now = Now { at: now(), tree: None, artifacts: &BTreeMap::new(), plan: task.plan.as_ref() };
+        let drift = proved.zip(proof).map(|(kept, proof)| proof.drift(kept.at, &now)).unwrap_or_default();
+        let attestation = |one: &tenure_systems::todos::Attestation| AttestationView {
+            by: one.by.clone(),
+            gate: one.gate.clone(),
+            note: one.note.clone(),
+            at: one.at.to_string(),
+        };
+        TodoView {
+            todo_id: item.id.to_string(),
+            title: task.title.clone(),
+            description: task.description.clone(),
+            state: task.state().to_string(),
+            priority: item.priority,
+            tags: task.tags.clone(),
+            store: item.store.to_string(),
+            version: item.version,
+            owner_id: lease.map(|lease| lease.owner.id.to_string()),
+            session_id: lease.and_then(|lease| lease.session).map(|id| id.to_string()),
+            claimed_until: lease.map(|lease| lease.expires.to_string()),
+            depends: task.depends().iter().map(shown).collect(),
+            parent: task.parent.as_ref().map(shown),
+            external_reference: task.external_reference.clone(),
+            plan_version: task.plan.as_ref().map(|plan| plan.version),
+            gates: task.plan.iter().flat_map(|plan| &plan.gates).map(ToString::to_string).collect(),
+            attestations: task.attestations.iter().map(attestation).collect(),
+            proof_sha256: proved.map(|kept| kept.sha256.to_string()),
+            proved_at: proved.map(|kept| kept.at.to_string()),
+            proved_tree: proof.map(|proof| proof.tree.clone()),
+            stale: drift.iter().map(ToString::to_string).collect(),
+            reason: item.reason.as_deref().map(str::to_string),
+            created_at: item.created.to_string(),
+            created_by: item.created_by.to_string(),
+            updated_at: item.updated.to_string(),
+            receipt: None,
+        }
+    }
+
+    pub fn changed(changed: &Changed) -> TodoView {
+        TodoView { receipt: Some(changed.receipt.to_string()), ..TodoView::of(&changed.task) }
+    }
+}
+
+/// What is claimed, if there was something to claim.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NextView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub todo: Option<TodoView>,
+}
+
+/// The envelope of a session.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SessionView {
+    session_id: String,
+    agent_id: String,
+    store: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+    issued_at: String,
+    expires_at: String,
+    /// What proves the session: shown to whoever began it, and to nobody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+}
+
+impl SessionView {
+    pub fn of(session: &Session, token: Option<String>) -> SessionView {
+        SessionView {
+            session_id: session.id.to_string(),
+            agent_id: session.agent_id().to_string(),
+            store: session.store.to_string(),
+            workspace: session.workspace.clone(),
+            issued_at: session.issued_at.to_string(),
+            expires_at: session.expires_at.to_string(),
+            session: token,
+        }
+    }
+}
+
+/// What is proved: the receipt's hash is over this, as JSON with sorted keys.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProofView {
+    artifacts: Vec<ProofArtifactView>,
+    commit: Option<String>,
+    format: String,
+    results: Vec<GateResultView>,
+    tree: String,
+}
+
+impl From<Proof> for ProofView {
+    fn from(proof: Proof) -> ProofView {
+        let artifact = |one: Artifact| ProofArtifactView { path: one.path, sha256: one.sha256.to_string() };
+        let result = |one: GateResult| GateResultView {
+            gate: one.gate,
+            exit: one.exit,
+            output_sha256: one.output_sha256.to_string(),
+            passed: one.passed,
+        };
+        ProofView {
+            artifacts: proof.artifacts.into_iter().map(artifact).collect(),
+            commit: proof.commit,
+            format: proof.format,
+            results: proof.results.into_iter().map(result).collect(),
+            tree: proof.tree,
+        }
+    }
+}
+
+/// A proof with its hash, and beside it who and when: `tenure verify FILE` checks it without a server.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProofReceiptView {
+    agent: String,
+    proof: ProofView,
+    proved_at: String,
+    /// Of the log entry that the receipt was stored with.
+    entry_sha256: Option<String>,
+    #[schema(value_type = serde_json::Value)]
+    run: Option<Run>,
+    sha256: String,
+    store: String,
+    task_id: String,
+    title: String,
+}
+
+impl From<Receipt> for ProofReceiptView {
+    fn from(receipt: Receipt) -> ProofReceiptView {
+        ProofReceiptView {
+            agent: receipt.agent,
+            proof: receipt.proof.into(),
+            proved_at: receipt.proved_at.to_string(),
+            entry_sha256: receipt.entry_sha256.map(|hash| hash.to_string()),
+            run: receipt.run,
+            sha256: receipt.sha256.to_string(),
+            store: receipt.store,
+            task_id: receipt.task_id,
+            title: receipt.title,
+        }
+    }
+}
+
+/// One of the checks that `validate` makes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TodoCheckView {
+    check: String,
+    passed: bool,
+    /// What was found, with the tasks that it is about.
+    faults: Vec<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TodoValidationView {
+    passed: bool,
+    /// How many tasks were looked at.
+    looked_at: u64,
+    checks: Vec<TodoCheckView>,
+}
+
+impl From<Report> for TodoValidationView {
+    fn from(report: Report) -> TodoValidationView {
+        let check = |name: &&str| {
+            let faults: Vec<String> = report
+                .faults
+                .iter()
+                .filter(|fault| fault.check == *name)
+                .map(|fault| fault.task.map_or(fault.what.clone(), |task| format!("{task}: {}", fault.what)))
+                .collect();
+            TodoCheckView { check: name.to_string(), passed: faults.is_empty(), faults }
+        };
+        let checks = CHECKS.iter().map(check).collect();
+        TodoValidationView { passed: report.is_sound(), looked_at: report.looked_at, checks }
+    }
+}

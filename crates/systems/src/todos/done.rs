@@ -1,0 +1,201 @@
+//! done: a task is proved done, or it is not done. The gates ran where the workspace is; here their results are judged.
+
+use tenure::core::actor::{Role, Roles};
+use tenure::core::answer::Answer;
+use tenure::core::body::Body;
+use tenure::core::code::Code;
+use tenure::core::hash::Hash;
+use tenure::core::id::ItemId;
+use tenure::core::lifecycle::event::Event;
+use tenure::core::lifecycle::guard::Guard;
+use tenure::core::request::{Command, Commit, Effects, NewRecord, Note};
+
+use super::asked::Proved;
+use super::plan::{Check, GATES_MAX, Gate, Plan};
+use super::receipt::{FORMAT, Proof, VALIDATE};
+use super::refusal::{Error, Refusal};
+use super::task::{ATTESTATION, Attestation, PLAN, RECEIPT, RUN, Task};
+use super::workspace::Facts;
+use super::{Changed, Todos};
+
+impl Todos {
+    /// Makes a task Verified, with a proof that every blocking gate of its plan has passed on the tree of this workspace. The same
+    /// proof again changes nothing; of a task that is Verified a newer one is kept beside the first.
+    pub async fn done(
+        &self,
+        id: ItemId,
+        proved: Option<&Proved>,
+        workspace: Option<&Facts>,
+    ) -> Result<Changed, Error> {
+        let task = self.task(id).await?;
+        let session = self.session()?.clone();
+        self.workspace(workspace, &id.to_string())?;
+        if task.state() == "Verified" {
+            return self.prove_again(task, proved, workspace).await;
+        }
+        let execution = self.own(&task.item, &session, Event::Commit).await?;
+        let proved = judge(&task, proved, workspace)?;
+        let output = serde_json::to_vec(&proved.run).expect("this is plain data");
+        let commit = Commit {
+            execution,
+            output: Some(body(output)?),
+            effects: Effects { records: vec![receipt(&proved.proof)?], ..Effects::default() },
+            finish: false,
+            session: Some(session.id),
+            attests: vec![Guard::Workspace, Guard::GatesPass],
+        };
+        let reply = self.tenure.ask(Command::Commit(commit)).await?;
+        match reply.answer {
+            Answer::Ran(_) | Answer::Same(_) => {
+                let receipt = self.entry_of(execution, &Event::Commit).await?;
+                Ok(Changed { task: self.task(id).await?, receipt, fresh: reply.fresh })
+            }
+            no => Err(no.into()),
+        }
+    }
+
+    async fn prove_again(
+        &self,
+        task: Task,
+        proved: Option<&Proved>,
+        workspace: Option<&Facts>,
+    ) -> Result<Changed, Error> {
+        let proved = judge(&task, proved, workspace)?;
+        let hash = proved.proof.hash();
+        if let Some(kept) = task.receipts.iter().find(|kept| kept.sha256 == hash) {
+            let history = self.tenure.history(task.id()).await?;
+            let entry = history.iter().find(|entry| entry.version == kept.version);
+            let receipt = entry.map_or(task.item.head, |entry| entry.hash());
+            return Ok(Changed { task, receipt, fresh: false });
+        }
+        let run = serde_json::to_vec(&proved.run).expect("this is plain data");
+        let run = record(RUN, &hash.to_string(), body(run)?)?;
+        self.note(task.id(), vec![receipt(&proved.proof)?, run]).await
+    }
+
+    /// A person says yes to a `human:` gate of the plan in force.
+    pub async fn attest(&self, id: ItemId, gate: &str, note: Option<String>) -> Result<Changed, Error> {
+        let task = self.task(id).await?;
+        self.only(Roles::NONE.with(Role::Human).with(Role::Admin))?;
+        let mut gates = task.plan.iter().flat_map(|plan| &plan.gates).filter(|gate| gate.is_human());
+        let Some(gate) = gates
+            .find(|one| one.to_string() == gate || matches!(&one.check, Check::Human(what) if what == gate))
+        else {
+            let waiting: Vec<String> = task.unattested().map(ToString::to_string).collect();
+            let detail = format!("gate: {gate:?} is no human: gate of its plan; there are {waiting:?}");
+            return Err(Refusal::invalid(detail).into());
+        };
+        let by = self.actor.to_string();
+        let gate = gate.to_string();
+        if task.attestations.iter().any(|one| one.gate == gate && one.by == by) {
+            return Ok(Changed { receipt: task.item.head, task, fresh: false });
+        }
+        let name = format!("{}/{}", &Hash::of(gate.as_bytes()).to_string()[..24], self.actor.id);
+        let attestation = Attestation { by, gate, note, at: Default::default() };
+        let attestation = serde_json::to_vec(&attestation).expect("this is plain data");
+        self.note(id, vec![record(ATTESTATION, &name, body(attestation)?)?]).await
+    }
+
+    /// Gives a task another plan: a new version. Not for who works on it; they would judge themselves.
+    pub async fn replan(&self, id: ItemId, gates: Vec<Gate>) -> Result<Changed, Error> {
+        let task = self.task(id).await?;
+        self.only(Roles::NONE.with(Role::Api).with(Role::Human).with(Role::Admin))?;
+        if gates.len() > GATES_MAX {
+            return Err(Refusal::invalid("gates: at most 32; more belong into a script").into());
+        }
+        let version = task.plan.as_ref().map_or(1, |plan| plan.version);
+        if task.plan.as_ref().is_some_and(|plan| plan.gates == gates) {
+            return Ok(Changed { receipt: task.item.head, task, fresh: false });
+        }
+        let gates = serde_json::to_vec(&gates).expect("this is plain data");
+        self.note(id, vec![record(PLAN, &version.saturating_add(1).to_string(), body(gates)?)?]).await
+    }
+
+    fn only(&self, roles: Roles) -> Result<(), Error> {
+        match roles.allow(self.actor.role) {
+            true => Ok(()),
+            false => Err(Answer::Forbidden { event: Event::Note, roles }.into()),
+        }
+    }
+
+    async fn note(&self, id: ItemId, records: Vec<NewRecord>) -> Result<Changed, Error> {
+        self.changed(self.tenure.ask(Command::Note(Note { item: id, records })).await?).await
+    }
+}
+
+/// The proof, if it is one: of this task's plan, on this tree, with nothing in it that contradicts itself.
+fn judge<'a>(
+    task: &Task,
+    proved: Option<&'a Proved>,
+    workspace: Option<&Facts>,
+) -> Result<&'a Proved, Refusal> {
+    let Some(plan) = &task.plan else {
+        return Err(unproved(vec!["the plan can not be read: give it another".into()]));
+    };
+    let Some(proved) = proved else {
+        let none = Proof::new(None, String::new(), Vec::new(), Vec::new());
+        return Err(unproved(none.failing(plan)));
+    };
+    let proof = &proved.proof;
+    let mut failing = proof.failing(plan);
+    failing.extend(contradictions(task, plan, proof));
+    if proof.format != FORMAT {
+        failing.push(format!("the proof has the form {}, and {FORMAT} is known", proof.format));
+    }
+    if !proof.is_of(plan) {
+        failing.push(format!("the results are not those of the plan in force, version {}", plan.version));
+    }
+    let now = workspace.cloned().unwrap_or_default();
+    if now.tree.as_deref() != Some(&proof.tree) || now.commit != proof.commit {
+        failing.push("the tree has changed since the gates ran".into());
+    }
+    if failing.is_empty() { Ok(proved) } else { Err(unproved(failing)) }
+}
+
+fn unproved(failing: Vec<String>) -> Refusal {
+    let detail = format!("it is not proved: {}", failing.join("; "));
+    Refusal::new(Code::VerificationRequired, detail).with("failing", failing)
+}
+
+/// What no honest run would bring.
+fn contradictions(task: &Task, plan: &Plan, proof: &Proof) -> Vec<String> {
+    let mut found = Vec::new();
+    for gate in &plan.gates {
+        let text = gate.to_string();
+        let Some(result) = proof.results.iter().find(|result| result.gate == text) else { continue };
+        let artifact = gate.path().and_then(|path| proof.artifacts.iter().find(|one| one.path == path));
+        let honest = match &gate.check {
+            Check::Cmd(_) | Check::Test(_) | Check::Build(_) => result.passed == (result.exit == Some(0)),
+            Check::FileExists(_) => result.passed == artifact.is_some(),
+            Check::FileHash { sha256, .. } => {
+                result.passed == artifact.is_some_and(|one| one.sha256 == *sha256)
+            }
+            Check::Human(_) => result.passed == task.is_attested(gate),
+        };
+        match (honest, gate.is_human()) {
+            (true, _) => {}
+            (false, true) => {
+                found.push(format!("{text} (waits for a person: tenure todo attest {})", task.id()))
+            }
+            (false, false) => found.push(format!("{text} (its result contradicts itself)")),
+        }
+    }
+    if proof.results.iter().filter(|result| result.gate == VALIDATE).count() > 1 {
+        found.push("validate (has two results)".into());
+    }
+    found
+}
+
+fn receipt(proof: &Proof) -> Result<NewRecord, Error> {
+    record(RECEIPT, &proof.hash().to_string(), body(proof.canonical())?)
+}
+
+fn record(label: &str, name: &str, body: Body) -> Result<NewRecord, Error> {
+    let (label, name) =
+        (label.parse().map_err(tenure::Error::from)?, name.parse().map_err(tenure::Error::from)?);
+    Ok(NewRecord { label, name, body })
+}
+
+fn body(bytes: Vec<u8>) -> Result<Body, Error> {
+    Ok(Body::json(bytes).map_err(|problem| Refusal::new(problem.code, problem.detail))?)
+}

@@ -1,0 +1,147 @@
+//! Sessions: the time in which somebody works. One is held under a lease that every command of it renews, with everything
+//! that was claimed in it; when it ends, whatever way, its claims lapse.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tenure::Tenure;
+use tenure::core::actor::{Actor, Role};
+use tenure::core::answer::{Answer, Granted};
+use tenure::core::body::Body;
+use tenure::core::id::{ExecutionId, ItemId};
+use tenure::core::item::Item;
+use tenure::core::request::{Command, Create, Release, Renew, Terms};
+use tenure::core::time::Time;
+use tenure::core::word::{Store, Who};
+use tenure::databases::outside::{chance, now};
+use tenure::databases::{PAGE_MAX, Query};
+
+use super::KIND as TODO;
+use super::refusal::{Error, Refusal};
+
+pub const KIND: &str = "session";
+/// One agent that holds more than this works on none of it; the rest lapses if nobody renews it.
+const RENEWED_MAX: usize = PAGE_MAX;
+
+/// A session that is live: the envelope.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Session {
+    pub id: ItemId,
+    /// Who works: role, agent and, as the incarnation, this session of it.
+    pub actor: Actor,
+    pub store: Store,
+    /// Where, as they said.
+    pub workspace: Option<String>,
+    pub issued_at: Time,
+    pub expires_at: Time,
+    /// The lease that it is held under.
+    pub execution: ExecutionId,
+}
+
+impl Session {
+    pub fn agent_id(&self) -> &Who {
+        &self.actor.id
+    }
+
+    fn of(item: &Item, workspace: Option<String>) -> Option<Session> {
+        let lease = item.lease.as_ref().filter(|_| item.table.kind.as_str() == KIND)?;
+        let (id, incarnation) = (lease.owner.id.clone(), lease.owner.incarnation.clone());
+        Some(Session {
+            id: item.id,
+            actor: Actor { role: item.created_by.role, id, incarnation },
+            store: item.store.clone(),
+            workspace,
+            issued_at: lease.since,
+            expires_at: lease.expires,
+            execution: item.execution_id(),
+        })
+    }
+}
+
+/// Begins a session of this agent. `once` names the request: repeated while the session lives, it is the same one.
+pub async fn acquire(
+    tenure: &Tenure,
+    agent: &Actor,
+    workspace: Option<String>,
+    once: Option<&str>,
+) -> Result<Session, Error> {
+    let word = match once {
+        Some(once) => tenure::core::hash::Hash::of_parts(&[agent.id.as_bytes(), once.as_bytes()]).to_string(),
+        None => format!("{:016x}{:016x}", chance(), chance()),
+    };
+    let incarnation: Who = word[..32].parse().map_err(tenure::Error::from)?;
+    let actor = Actor { incarnation: Some(incarnation), ..agent.clone() };
+    let payload = json!({ "agent_id": agent.id, "workspace": workspace });
+    let payload =
+        Body::json(payload.to_string()).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+    let mut create = Create::new(KIND.parse().map_err(tenure::Error::from)?, payload);
+    create.take = Some(Terms::default());
+    create.name = once.map(|_| word.parse()).transpose().map_err(tenure::Error::from)?;
+    let asked = tenure.acting(tenure.store().clone(), actor);
+    match asked.ask(Command::Create(create)).await?.answer {
+        Answer::Leased(leases) => {
+            let granted: Option<&Granted> = leases.first();
+            let session = granted.and_then(|granted| Session::of(&granted.item, workspace));
+            session.ok_or_else(|| Refusal::session("the session ended as it began").into())
+        }
+        Answer::Same(_) => Err(Refusal::session("the session that this request began has ended").into()),
+        no => Err(no.into()),
+    }
+}
+
+/// A session of the handle's store that is live now.
+pub async fn live(tenure: &Tenure, id: ItemId) -> Result<Session, Error> {
+    let ended = || Refusal::session(format!("the session {id} is not live: acquire another"));
+    let whole = match tenure.whole(id).await {
+        Err(tenure::Error::NotFound(_)) => return Err(ended().into()),
+        whole => whole?,
+    };
+    let value = whole.payload.as_ref().and_then(Body::value);
+    let workspace = value.and_then(|value| value["workspace"].as_str().map(str::to_string));
+    let session = Session::of(&whole.item, workspace).filter(|session| session.expires_at > now());
+    session.ok_or_else(|| ended().into())
+}
+
+/// A session that is used: it and all that is claimed in it last from now on.
+pub async fn attend(tenure: &Tenure, id: ItemId) -> Result<Session, Error> {
+    let session = live(tenure, id).await?;
+    let held = held(tenure, &session).await?;
+    let own = tenure.acting(session.store.clone(), session.actor.clone());
+    let renew = |execution| Command::Renew(Renew { execution, lease: None });
+    let asked = std::iter::once(session.execution).chain(held.iter().map(Item::execution_id));
+    // What has lapsed since it was listed is no claim of this session any more.
+    let mut answers = own.ask_each(asked.map(renew).collect()).await.into_iter();
+    match answers.next().expect("every request has its reply")?.answer {
+        Answer::Renewed { expires, .. } => Ok(Session { expires_at: expires, ..session }),
+        _ => Err(Refusal::session(format!("the session {id} has just ended: acquire another")).into()),
+    }
+}
+
+/// The tasks that are claimed in a session.
+pub async fn held(tenure: &Tenure, session: &Session) -> Result<Vec<Item>, Error> {
+    let kind = Some(TODO.parse().map_err(tenure::Error::from)?);
+    let owner = Some(session.actor.owner());
+    Ok(tenure.list(Query { kind, owner, limit: RENEWED_MAX, ..Query::default() }).await?)
+}
+
+/// Ends a session; what was claimed in it is on the list again.
+pub async fn release(tenure: &Tenure, session: &Session) -> Result<(), Error> {
+    let own = tenure.acting(session.store.clone(), session.actor.clone());
+    let release =
+        Release { execution: session.execution, reason: None, delay: None::<Duration>, attests: Vec::new() };
+    match own.ask(Command::Release(release)).await?.answer {
+        Answer::Ran(_) => {
+            tenure.sweep().await?;
+            Ok(())
+        }
+        Answer::LeaseLost(_) => {
+            Err(Refusal::session(format!("the session {} has ended already", session.id)).into())
+        }
+        no => Err(no.into()),
+    }
+}
+
+/// Who may work in sessions: a person or an agent. An administrator may what they may.
+pub fn may_work(role: Role) -> bool {
+    matches!(role, Role::Human | Role::Worker | Role::Admin)
+}

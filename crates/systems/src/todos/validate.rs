@@ -1,0 +1,195 @@
+//! validate: is the list itself sound? The workspace, a receipt for every Verified task, store boundaries, the chain of the log
+//! and the hashes of the receipts. The task that is being decided is not looked at: no check depends on what it decides.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tenure::core::code::Code;
+use tenure::core::id::ItemId;
+use tenure::core::item::Item;
+use tenure::databases::{PAGE_MAX, Query};
+
+use super::refusal::{Error, Refusal};
+use super::task::{RECEIPT, Task};
+use super::workspace::Facts;
+use super::{KIND, Todos};
+use crate::time::within;
+
+/// A check that takes longer than this is not waited for.
+pub const LIMIT: Duration = Duration::from_secs(120);
+/// Less than this is no time to look at anything.
+pub const LIMIT_MIN: Duration = Duration::from_secs(1);
+/// More faults than this are one fault.
+const FAULTS_MAX: usize = 20;
+
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    /// Every task.
+    All,
+    /// Those that something happened to since everything was found sound.
+    Since,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Tasks looked at.
+    pub looked_at: u64,
+    /// By the name of the check, in words.
+    pub faults: Vec<Fault>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// `workspace`, `receipts`, `stores` or `log`.
+    pub check: &'static str,
+    pub task: Option<ItemId>,
+    pub what: String,
+}
+
+/// The checks, in the order they are made.
+pub const CHECKS: [&str; 4] = ["workspace", "receipts", "stores", "log"];
+
+impl Report {
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn add(&mut self, check: &'static str, task: Option<ItemId>, what: impl Into<String>) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(Fault { check, task, what: what.into() });
+        }
+    }
+}
+
+impl Todos {
+    /// Looks at the list, no longer than it may take. `except` is the task that is being decided.
+    pub async fn validate(
+        &self,
+        scope: Scope,
+        except: Option<ItemId>,
+        workspace: Option<&Facts>,
+        limit: Duration,
+    ) -> Result<Report, Error> {
+        let refused = |which: &str, why: String| {
+            Error::from(Refusal::new(Code::ValidateTimeoutOrLock, why).with("which", which))
+        };
+        // A future that is ready at once would be heard even so.
+        if limit.is_zero() {
+            return Err(refused("timeout", "no time is left to validate; nothing was changed".to_string()));
+        }
+        match within(limit, self.look(scope, except, workspace)).await {
+            Err(_) => Err(refused(
+                "timeout",
+                format!("validating took longer than {} s; nothing was changed", limit.as_secs()),
+            )),
+            Ok(Err(Error::Engine(tenure::Error::Database(why)))) if why.is_retryable() => {
+                Err(refused("lock", format!("the database did not let us in: {why}; nothing was changed")))
+            }
+            Ok(looked) => looked,
+        }
+    }
+
+    async fn look(
+        &self,
+        scope: Scope,
+        except: Option<ItemId>,
+        workspace: Option<&Facts>,
+    ) -> Result<Report, Error> {
+        let mut report = Report::default();
+        let what = except.map_or("next".to_string(), |id| id.to_string());
+        if let Err(refusal) = self.workspace(workspace, &what) {
+            report.add("workspace", None, refusal.detail);
+        }
+        match scope {
+            Scope::All => self.all(except, &mut report).await?,
+            Scope::Since => self.since(except, &mut report).await?,
+        }
+        Ok(report)
+    }
+
+    async fn all(&self, except: Option<ItemId>, report: &mut Report) -> Result<(), Error> {
+        let kind = Some(KIND.parse().map_err(tenure::Error::from)?);
+        let mut query = Query { kind, limit: PAGE_MAX, ..Query::default() };
+        loop {
+            let page = self.tenure.list(query.clone()).await?;
+            for item in &page {
+                if Some(item.id) != except {
+                    self.one(item, report).await?;
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// What has happened since the mark. It moves on when all of that is sound.
+    async fn since(&self, except: Option<ItemId>, report: &mut Report) -> Result<(), Error> {
+        let reader = format!("todos/validated/{}", self.tenure.store());
+        let mut position = self.tenure.mark(&reader).await?.unwrap_or(0);
+        let began = position;
+        let mut touched = BTreeSet::new();
+        loop {
+            let page = self.tenure.log(position, PAGE_MAX).await?;
+            let here = page.iter().filter(|(_, entry)| entry.store == *self.tenure.store());
+            touched.extend(here.map(|(_, entry)| entry.item));
+            match page.last() {
+                Some((last, _)) => position = *last,
+                None => break,
+            }
+            if page.len() < PAGE_MAX {
+                break;
+            }
+        }
+        for id in touched.into_iter().filter(|id| Some(*id) != except) {
+            match self.tenure.item(id).await {
+                Ok(item) if item.table.kind.as_str() == KIND => self.one(&item, report).await?,
+                // Of another kind, or removed when it had been kept for long enough.
+                Ok(_) | Err(tenure::Error::NotFound(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if report.is_sound() && position > began {
+            self.tenure.set_mark(&reader, position).await?;
+        }
+        Ok(())
+    }
+
+    async fn one(&self, item: &Item, report: &mut Report) -> Result<(), Error> {
+        report.looked_at += 1;
+        let id = Some(item.id);
+        let whole = self.tenure.whole(item.id).await?;
+        for record in whole.records.iter().filter(|record| &*record.label == RECEIPT) {
+            let named = record.name.as_str() == record.hash.to_string();
+            let kept = record.body.as_ref().is_none_or(|body| body.hash() == record.hash);
+            if !named || !kept {
+                report.add("receipts", id, format!("the receipt {} is not what its hash says", record.name));
+            }
+        }
+        let task = Task::of(whole);
+        if task.state() == "Verified" && task.receipts.is_empty() {
+            report.add("receipts", id, "it is Verified and has no receipt");
+        }
+        for link in &task.item.links {
+            if matches!(self.tenure.item(link.to).await, Err(tenure::Error::NotFound(_))) {
+                report.add("stores", id, format!("its {} {} is not in this store", link.label, link.to));
+            }
+        }
+        let history = self.tenure.history(item.id).await?;
+        let mut before = None;
+        for entry in &history {
+            if entry.previous != before {
+                report.add("log", id, format!("entry {} does not follow the one before it", entry.version));
+            }
+            before = Some(entry.hash());
+        }
+        // What has happened meanwhile is behind what was read first.
+        if !history.iter().any(|entry| entry.hash() == task.item.head) {
+            report.add("log", id, "its last entry is not in the log");
+        }
+        Ok(())
+    }
+}
