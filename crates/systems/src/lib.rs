@@ -5,10 +5,12 @@
 //! |---|---|
 //! | [`claims`] | statements that are taken apart, validated with evidence, and get a verdict |
 //! | [`runs`] | documents that are processed step by step |
+//! | [`tickets`] | requests that a person approves and four workers carry out |
 //!
 //! The same name is its routes in the server and its command in the program.
 
 pub mod claims;
 pub mod post;
 pub mod runs;
+pub mod tickets;
 mod time;

@@ -1,10 +1,30 @@
 //! This process's own time: how long somebody is waited for. Leases are judged by the database's clock.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::error::Elapsed;
 
 /// Waits no longer than this.
 pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) -> Result<T, Elapsed> {
     tokio::time::timeout(limit, what).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "the loops of the systems wait here")]
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// How long something takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "what something took is measured here")]
+    pub fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
 }
