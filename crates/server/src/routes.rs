@@ -14,6 +14,7 @@ mod limits;
 mod log;
 mod outermost;
 mod schedules;
+mod tickets;
 mod tokens;
 mod watching;
 mod webhooks;
@@ -59,6 +60,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(jobs::retry))
         .merge(claims::routes())
         .merge(documents::routes())
+        .merge(tickets::routes())
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))

@@ -17,6 +17,7 @@ mod rpc;
 mod slow;
 mod storms;
 mod tenants;
+mod tickets;
 mod tokens;
 mod tracing;
 mod watching;

@@ -6,4 +6,5 @@ mod compiled;
 mod every;
 mod life;
 mod surface;
+mod tickets;
 mod wire;

@@ -61,19 +61,23 @@ impl Readiness {
 
     async fn repair(&self, ticket: &Item) -> Result<bool, Error> {
         match ticket.state_name().as_str() {
-            "TODO" => self.announce(ticket.id).await,
+            "TODO" => self.announce(ticket).await,
             "IN_PROGRESS" => self.submit(ticket.id).await,
             _ => Ok(false),
         }
     }
 
     /// One that is executable and has no event gets one. Two who do this at once make one event: the database says so.
-    async fn announce(&self, ticket: ItemId) -> Result<bool, Error> {
-        let family = Family::of(&self.tenure, ticket).await?;
+    async fn announce(&self, ticket: &Item) -> Result<bool, Error> {
+        let family = Family::of(&self.tenure, ticket.id).await?;
         if family.is_announced() || family.open_blockers().next().is_some() {
             return Ok(false);
         }
-        self.tenure.create(ready(ticket)).await?;
+        // Its event may have been processed between the two looks: then it has moved on.
+        if self.tenure.item(ticket.id).await?.version != ticket.version {
+            return Ok(false);
+        }
+        self.tenure.create(ready(ticket.id)).await?;
         Ok(true)
     }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
-const FILES: [&str; 6] = ["problem", "item", "work", "job", "log", "admin"];
+const FILES: [&str; 7] = ["problem", "item", "work", "job", "ticket", "log", "admin"];
 
 /// What the files say now.
 pub static COMPILED: LazyLock<Vec<u8>> = LazyLock::new(|| {
