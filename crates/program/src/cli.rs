@@ -3,6 +3,7 @@
 mod at;
 mod bench;
 mod chaos;
+mod inbox;
 mod item;
 mod keep;
 mod lifecycle;
@@ -12,8 +13,10 @@ mod look;
 mod page;
 mod part;
 mod pause;
+mod runner;
 mod schedule;
 mod serve;
+mod ticket;
 mod token;
 mod work;
 
@@ -35,6 +38,7 @@ use crate::output::Output;
 pub use at::{At, Db, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
+pub use inbox::{Inbox, InboxOf, InboxSaid};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,
@@ -47,8 +51,10 @@ pub use part::{
     Part, PartClerk, PartIdle, PartKeeper, PartLoader, PartNode, PartProducer, PartRunner, PartWorker,
 };
 pub use pause::{Pause, PauseOf, Resume};
+pub use runner::Runner;
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
 pub use serve::Serve;
+pub use ticket::{Ticket, TicketBlock, TicketCreate, TicketSaid};
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
 pub use work::Work;
 
@@ -92,6 +98,11 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Item(Item),
     Work(Work),
+    /// Create, show, list, approve, block, resolve and explain tickets
+    #[command(subcommand, arg_required_else_help = true)]
+    Ticket(Ticket),
+    Runner(Runner),
+    Inbox(Inbox),
     /// Create, list, pause, resume and remove schedules: work that comes at its times
     #[command(subcommand, arg_required_else_help = true)]
     Schedule(Schedule),
@@ -231,6 +242,7 @@ mod tests {
             include_str!("../../../docs/start.md"),
             include_str!("../../../docs/operating.md"),
             include_str!("../../../docs/lifecycles.md"),
+            include_str!("../../../docs/tickets.md"),
         ];
         let mut found = 0;
         for line in documents.iter().flat_map(|text| text.lines()) {

@@ -23,6 +23,7 @@ use tenure_core::word::Store;
 use tenure_databases::sqlite::side;
 use tenure_databases::url::Url;
 use tenure_server::{App, Open, WAIT_MAX};
+use tenure_systems::tickets;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
@@ -54,7 +55,7 @@ pub struct Client {
     store: Option<Store>,
     /// Shown to a server. Who has opened the database needs none.
     token: Option<String>,
-    actor: Option<&'static str>,
+    actor: Option<String>,
     /// The trace that the command runs in, as tracing tools tell it: whatever it creates belongs to it.
     trace: Option<String>,
 }
@@ -116,8 +117,8 @@ impl Client {
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
-    pub fn acting(self, actor: &'static str) -> Client {
-        Client { actor: Some(actor), ..self }
+    pub fn acting(self, actor: impl Into<String>) -> Client {
+        Client { actor: Some(actor.into()), ..self }
     }
 
     pub async fn get(&self, target: Target) -> Result<Reply, Error> {
@@ -183,7 +184,7 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        if let Some(actor) = self.actor {
+        if let Some(actor) = &self.actor {
             request = request.header("tenure-actor", actor);
         }
         // What is no trace is no error, here and at the service.
@@ -214,7 +215,7 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
 }
 
 async fn here(url: &str, loops: Loops) -> Result<Router, Error> {
-    let builder = Tenure::builder(url);
+    let builder = tickets::known(Tenure::builder(url));
     let builder = match loops {
         Loops::LeftToOthers => builder.without_loops(),
         Loops::Run => builder,

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod export;
+mod inbox;
 mod item;
 mod job;
 mod lifecycle;
@@ -18,8 +19,10 @@ mod migrate;
 mod part;
 mod pause;
 mod replay;
+mod runner;
 mod schedule;
 mod serve;
+mod ticket;
 mod token;
 mod verify;
 mod work;
@@ -35,6 +38,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Chaos(arguments) => chaos::run(&arguments, output),
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
+        Command::Inbox(arguments) => inbox::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
@@ -47,11 +51,13 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
+        Command::Runner(arguments) => runner::run(&arguments, output),
         Command::Schedule(command) => schedule::run(command, output),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
         Command::Pause(arguments) => pause::run(&arguments.said, true, output),
         Command::Resume(arguments) => pause::run(&arguments.said, false, output),
+        Command::Ticket(command) => ticket::run(command, output),
         Command::Token(command) => token::run(command, output),
         Command::Work(arguments) => work::run(&arguments, output),
     }

@@ -1,5 +1,6 @@
 //! The arguments of `tenure serve`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -20,12 +21,25 @@ pub struct Serve {
     /// Lifecycles of your own, put in force beside those that ship: a folder, or a file
     #[arg(long, value_name = "DIR", env = "TENURE_LIFECYCLES")]
     pub lifecycles: Vec<String>,
+    /// Leave the workers of a system to other processes; several by giving it several times
+    #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(["tickets"]))]
+    pub without: Vec<String>,
+    /// A git repository in which the patches of tickets are checked, and the commands are run that approved tickets name
+    #[arg(long, value_name = "DIR", env = "TENURE_REPOSITORY")]
+    pub repository: Option<PathBuf>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,
+}
+
+impl Serve {
+    /// Whether the workers of a system run here.
+    pub fn runs(&self, system: &str) -> bool {
+        !self.without.iter().any(|without| without == system)
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -11,6 +11,7 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
+use tenure_systems::tickets;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -44,7 +45,8 @@ async fn run_on(
     let address = listener.local_addr()?;
     // Before the database is opened, so that a signal that comes meanwhile is heard afterwards.
     let stop = stop()?;
-    let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
+    let builder = tickets::known(Tenure::builder(&arguments.db.url));
+    let tenure = builder.lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
     let mut app = App::new(tenure.clone(), open).await?;
     if let Some(form) = &arguments.log {
@@ -55,8 +57,18 @@ async fn run_on(
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }
     let note = Advertised::at(file, address)?;
+    let tickets = arguments.runs("tickets").then(|| {
+        let repository = arguments.repository.clone();
+        tickets::start(
+            &tenure,
+            tickets::Settings { repository, grace: arguments.grace, ..Default::default() },
+        )
+    });
     greet(arguments, &place, address, &app, output).await?;
     serve(listener, router(app), stop, arguments.grace).await?;
+    if let Some(tickets) = tickets {
+        tickets.drain().await;
+    }
     drop(note);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)

@@ -57,8 +57,8 @@ fn a_ticket_is_approved_by_a_person_run_by_a_worker_and_explained() {
         let workers = start(&service.tenure, Settings::default());
         let lease = lease(&service, &worker, "work_order").await;
         let order = lease["item"].as_str().unwrap();
-        let shown = as_who(&service, &worker, Method::GET, &format!("/v1/work-orders/{order}"), Value::Null);
-        let shown = shown.await.yes(200);
+        let path = format!("/v1/work-orders/{order}");
+        let shown = as_who(&service, &worker, Method::GET, &path, Value::Null).await.yes(200);
         assert_eq!(
             (&shown["state"], &shown["context_snapshot"]["title"]),
             (&json!("EXECUTING"), &json!("paint the door"))
@@ -89,8 +89,9 @@ fn a_ticket_is_approved_by_a_person_run_by_a_worker_and_explained() {
         as_who(&service, &eva, Method::POST, &format!("/v1/inbox/{gate}/approve"), json!({ "note": "very" }))
             .await
             .yes(200);
-        let done = as_who(&service, &eva, Method::GET, &format!("/v1/items/{id}?wait_ms=30000"), Value::Null);
-        assert_eq!(done.await.yes(200)["state"], "DONE");
+        let path = format!("/v1/items/{id}?wait_ms=30000");
+        let done = as_who(&service, &eva, Method::GET, &path, Value::Null).await.yes(200);
+        assert_eq!(done["state"], "DONE");
         let explained = as_who(&service, &eva, Method::GET, &to("explain"), Value::Null).await.yes(200);
         let run = explained["runs"].as_array().unwrap().last().unwrap();
         assert_eq!((&run["run_record"]["verdict"], &run["output_bundle"]), (&json!("PASS"), &bundle));

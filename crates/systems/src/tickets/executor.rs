@@ -26,6 +26,21 @@ pub struct Errand {
     pub context_snapshot: Snapshot,
 }
 
+impl Errand {
+    /// What a command finds in its environment.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let order = &self.work_order;
+        vec![
+            ("TENURE_WORK_ORDER", self.work_order_id.to_string()),
+            ("TENURE_TICKET", order.ticket_id.to_string()),
+            ("TENURE_EVENT", order.event_id.to_string()),
+            ("TENURE_BUDGET_MS", order.budget_ms.to_string()),
+            ("TENURE_NUMBER", order.number.to_string()),
+            ("TENURE_TITLE", self.context_snapshot.title.clone()),
+        ]
+    }
+}
+
 /// What an executor makes of it. Good or bad, it is stored; whether it is good is for the gate to say.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Made {
@@ -45,6 +60,29 @@ impl Made {
 
     pub fn failed(reason: impl Into<String>) -> Made {
         Made { reason: Some(reason.into()), ..Made::of(Outcome::Failed) }
+    }
+
+    /// The budget ended before the executor did.
+    pub fn exhausted(budget_ms: u64) -> Made {
+        let reason = format!("the budget of {budget_ms} ms ended before it did");
+        Made { outcome: Outcome::BudgetExhausted, ..Made::failed(reason) }
+    }
+
+    /// What the end of a command means. Its output is JSON as it is, or else a text.
+    pub fn ended(code: Option<i32>, output: &[u8], lines: impl IntoIterator<Item = String>) -> Made {
+        let lines: Vec<String> = lines.into_iter().collect();
+        let lines = lines[lines.len().saturating_sub(LINES_MAX)..].to_vec();
+        let text = String::from_utf8_lossy(output);
+        let output = match text.trim() {
+            "" => None,
+            text => Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))),
+        };
+        let (outcome, reason) = match code {
+            Some(0) => (Outcome::Completed, None),
+            Some(code) => (Outcome::Failed, Some(format!("exit code {code}"))),
+            None => (Outcome::Failed, Some("a signal ended it".to_string())),
+        };
+        Made { exit_code: code, reason, output, lines, ..Made::of(outcome) }
     }
 
     fn of(outcome: Outcome) -> Made {
@@ -95,42 +133,12 @@ impl Executor for Program {
                 return Err(NotExecuted { reason: "there is no command".to_string(), permanent: true });
             };
             let mut start = process::command(program, folder.as_deref());
-            start.args(rest).envs(variables(&errand));
+            start.args(rest).envs(errand.variables());
             let input = serde_json::to_vec(&errand).map_err(|why| not(why.to_string()))?;
             let ran = process::run(start, &input).await.map_err(|why| not(format!("{program}: {why}")))?;
-            Ok(made(ran.code, &ran.output, &ran.said))
+            Ok(Made::ended(ran.code, &ran.output, ran.said.lines().map(str::to_string)))
         })
     }
-}
-
-/// What a command finds in its environment.
-pub(super) fn variables(errand: &Errand) -> Vec<(&'static str, String)> {
-    let order = &errand.work_order;
-    vec![
-        ("TENURE_WORK_ORDER", errand.work_order_id.to_string()),
-        ("TENURE_TICKET", order.ticket_id.to_string()),
-        ("TENURE_EVENT", order.event_id.to_string()),
-        ("TENURE_BUDGET_MS", order.budget_ms.to_string()),
-        ("TENURE_NUMBER", order.number.to_string()),
-        ("TENURE_TITLE", errand.context_snapshot.title.clone()),
-    ]
-}
-
-/// What the end of a command means. Its output is JSON as it is, or else a text.
-fn made(code: Option<i32>, output: &[u8], said: &str) -> Made {
-    let lines: Vec<String> = said.lines().map(str::to_string).collect();
-    let lines = lines[lines.len().saturating_sub(LINES_MAX)..].to_vec();
-    let text = String::from_utf8_lossy(output);
-    let output = match text.trim() {
-        "" => None,
-        text => Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))),
-    };
-    let (outcome, reason) = match code {
-        Some(0) => (Outcome::Completed, None),
-        Some(code) => (Outcome::Failed, Some(format!("exit code {code}"))),
-        None => (Outcome::Failed, Some("a signal ended it".to_string())),
-    };
-    Made { exit_code: code, reason, output, lines, ..Made::of(outcome) }
 }
 
 /// Somebody behind an address: the errand is posted, and the answer is the output.
@@ -155,7 +163,7 @@ impl Executor for Http {
             // Asked twice for the same order, whoever answers can tell.
             let key = errand.work_order_id.to_string();
             match poster.post(body, &[("idempotency-key", &key)]).await {
-                Ok(answer) if answer.status.is_success() => Ok(made(Some(0), &answer.body, "")),
+                Ok(answer) if answer.status.is_success() => Ok(Made::ended(Some(0), &answer.body, [])),
                 Ok(answer) if answer.status.is_client_error() => {
                     Ok(Made::failed(format!("it answers {}", answer.status)))
                 }

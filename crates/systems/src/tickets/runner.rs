@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure::core::id::ItemId;
 use tenure::{Done, Failure, Job, Tenure};
 
 use super::artifact::checked;
@@ -24,10 +25,10 @@ pub(super) async fn execute(tenure: Tenure, executor: Arc<dyn Executor>, job: Jo
     let began = Stopwatch::start();
     let budget = Duration::from_millis(order.budget_ms);
     let bundle = match within(budget, executor.execute(errand)).await {
-        Ok(Ok(made)) => Bundle::of(&job, &order, made, began.elapsed()),
+        Ok(Ok(made)) => Bundle::of(job.id(), &order, made, began.elapsed()),
         Ok(Err(NotExecuted { reason, permanent: true })) => return Err(Failure::permanent(reason)),
         Ok(Err(NotExecuted { reason, permanent: false })) => return Err(Failure::retry(reason)),
-        Err(_) => Bundle::of(&job, &order, exhausted(order.budget_ms), began.elapsed()),
+        Err(_) => Bundle::of(job.id(), &order, Made::exhausted(order.budget_ms), began.elapsed()),
     };
     let awaits = judge::awaits(&order, &bundle);
     Done::default().record(BUNDLE, ONLY, &checked(BUNDLE, bundle)?)?.create(gate(
@@ -37,15 +38,11 @@ pub(super) async fn execute(tenure: Tenure, executor: Arc<dyn Executor>, job: Jo
     ))
 }
 
-fn exhausted(budget_ms: u64) -> Made {
-    let reason = format!("the budget of {budget_ms} ms ended before it did");
-    Made { outcome: Outcome::BudgetExhausted, ..Made::failed(reason) }
-}
-
 impl Bundle {
-    fn of(job: &Job, order: &WorkOrder, made: Made, took: Duration) -> Bundle {
+    /// What is stored of a work order.
+    pub fn of(work_order_id: ItemId, order: &WorkOrder, made: Made, took: Duration) -> Bundle {
         let bundle = Bundle {
-            work_order_id: job.id(),
+            work_order_id,
             ticket_id: order.ticket_id,
             outcome: made.outcome,
             budget_ms: order.budget_ms,

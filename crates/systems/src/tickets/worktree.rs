@@ -1,6 +1,7 @@
 //! A place to work in: a git worktree on a branch of its own, gone when the work is done. The branch stays.
 //!
-//! What a runner that was killed leaves behind is removed by the next one: every place names the process that it belongs to.
+//! What a runner that was killed leaves behind is removed by the next one: every place names the process that it belongs to. A process
+//! has one at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -24,17 +25,15 @@ pub struct Worktree {
 }
 
 impl Worktree {
+    /// Whether there can be one: it is a repository, and has this commit.
+    pub async fn is_possible(repository: &Path, at: &str) -> Result<(), String> {
+        places(repository).await?;
+        commit(repository, at).await.map(drop)
+    }
+
     /// A worktree for a work order, at a commit or whatever names one.
     pub async fn make(repository: &Path, at: &str, order: ItemId) -> Result<Worktree, String> {
-        let base = text(
-            git(
-                repository,
-                &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{at}^{{commit}}")],
-                b"",
-            )
-            .await,
-        )
-        .map_err(|_| format!("{at:?} is no commit of {}", repository.display()))?;
+        let base = commit(repository, at).await?;
         let places = places(repository).await?;
         tidy(repository, &places, order).await;
         let folder = places.join(format!("{}-{order}", std::process::id()));
@@ -69,6 +68,14 @@ impl Worktree {
     }
 }
 
+/// The commit that something names.
+async fn commit(repository: &Path, at: &str) -> Result<String, String> {
+    let named = format!("{at}^{{commit}}");
+    let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &named];
+    let none = |_| format!("{at:?} is no commit of {}", repository.display());
+    text(git(repository, &asked, b"").await).map_err(none)
+}
+
 async fn places(repository: &Path) -> Result<PathBuf, String> {
     let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
     let common = text(git(repository, &common, b"").await)
@@ -82,7 +89,8 @@ async fn tidy(repository: &Path, places: &Path, order: ItemId) {
     for place in found.flatten() {
         let name = place.file_name().to_string_lossy().into_owned();
         let Some((process, of)) = name.split_once('-') else { continue };
-        if of == order.to_string() || !is_alive(process) {
+        let is_own = process == std::process::id().to_string();
+        if is_own || of == order.to_string() || !is_alive(process) {
             remove(repository, &place.path()).await;
         }
     }
