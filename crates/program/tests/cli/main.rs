@@ -17,6 +17,7 @@ mod run;
 mod schema;
 mod serving;
 mod signals;
+mod tickets;
 mod work;
 
 use serde_json::Value;
