@@ -57,7 +57,7 @@ pub struct TicketBody {
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NoteBody {
+pub struct TicketNoteBody {
     /// Kept with who said it, and when.
     note: Option<String>,
 }
@@ -137,12 +137,12 @@ pub async fn show(caller: Caller, Id(id): Id) -> Result<Shown<TicketView>, Probl
 /// Approve a ticket
 ///
 /// From now on machines may work on it. Who, when and the note are kept.
-#[utoipa::path(post, path = "/v1/tickets/{id}/approve", tag = "tickets", request_body = NoteBody,
+#[utoipa::path(post, path = "/v1/tickets/{id}/approve", tag = "tickets", request_body = TicketNoteBody,
     params(("id" = String, Path)), responses((status = 200, body = TicketView), (status = 404), (status = 409)))]
 pub async fn approve(
     caller: Caller,
     Id(id): Id,
-    Json(body): Json<NoteBody>,
+    Json(body): Json<TicketNoteBody>,
 ) -> Result<Shown<TicketView>, Problem> {
     Ok(Shown(known(&caller, id).await?.approve(id, body.note).await?.into()))
 }
@@ -165,12 +165,12 @@ pub async fn block(
 /// Resolve what blocks a ticket
 ///
 /// Its blockers are closed and it returns to TODO, in one transaction.
-#[utoipa::path(post, path = "/v1/tickets/{id}/resolve", tag = "tickets", request_body = NoteBody,
+#[utoipa::path(post, path = "/v1/tickets/{id}/resolve", tag = "tickets", request_body = TicketNoteBody,
     params(("id" = String, Path)), responses((status = 200, body = TicketView), (status = 404), (status = 409)))]
 pub async fn resolve(
     caller: Caller,
     Id(id): Id,
-    Json(body): Json<NoteBody>,
+    Json(body): Json<TicketNoteBody>,
 ) -> Result<Shown<TicketView>, Problem> {
     Ok(Shown(known(&caller, id).await?.resolve(id, body.note).await?.into()))
 }

@@ -75,15 +75,14 @@ impl Tickets {
             return Ok(about(ticket, asked.title.clone(), gates.join("; ")));
         }
         let title = asked(&self.ticket(item.id).await?).title;
-        let question = match is_state(item, "NEW") {
-            true => "may it be worked on?".to_string(),
-            false => {
-                let mut reasons = Vec::new();
-                for blocker in Family::of(&self.tenure, item.id).await?.open_blockers() {
-                    reasons.push(self.blocker(blocker).await?.reason);
-                }
-                reasons.join("; ")
-            }
+        let mut reasons = Vec::new();
+        for blocker in Family::of(&self.tenure, item.id).await?.open_blockers() {
+            reasons.push(self.blocker(blocker).await?.reason);
+        }
+        let question = match (is_state(item, "NEW"), reasons.is_empty()) {
+            (true, true) => "may it be worked on?".to_string(),
+            (true, false) => format!("it was rejected: {}", reasons.join("; ")),
+            (false, _) => reasons.join("; "),
         };
         Ok(about(item.id, title, question))
     }

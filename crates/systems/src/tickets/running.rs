@@ -195,7 +195,7 @@ impl Desk {
     /// What an entry of the log means for tickets: there is one in a store, or one can be worked on now.
     async fn heard(&mut self, entry: &Sealed) -> Result<(), Error> {
         if let Facts::Create(birth) = &entry.facts
-            && birth.kind.as_str() == TICKET
+            && [TICKET, READY, ORDER, GATE].contains(&birth.kind.as_str())
         {
             return self.employ(&entry.store);
         }
@@ -203,10 +203,10 @@ impl Desk {
             Event::Plain(name) => ["approve", "retry", "resolve"].contains(&name.as_str()),
             _ => false,
         };
-        match self.stores.get(&entry.store).and_then(|employed| employed.readiness.as_ref()) {
-            Some(readiness) if became_ready => readiness.look(entry.item).await.map(drop),
-            _ => Ok(()),
+        if became_ready && self.settings.parts.contains(&Part::Readiness) {
+            Readiness::of(&self.tenure, &entry.store)?.look(entry.item).await?;
         }
+        Ok(())
     }
 
     fn employ(&mut self, store: &Store) -> Result<(), Error> {

@@ -91,15 +91,17 @@ impl Orders {
     async fn work(&self, lease: &Lease) -> Result<Bundle, String> {
         let errand = self.errand(lease).await?;
         let (id, order) = (errand.work_order_id, errand.work_order.clone());
-        let began = Stopwatch::start();
         let worktree = Worktree::make(&self.repository, &self.base, id).await?;
+        // The budget is the command's. What is done around it has bounds of its own.
+        let began = Stopwatch::start();
         let made = self.execute(&errand, &worktree).await;
+        let took = began.elapsed();
         let made = match made {
             Ok(made) => self.patched(made, &errand, &worktree).await,
             Err(why) => Err(why),
         };
         worktree.remove().await;
-        Ok(Bundle::of(id, &order, made?, began.elapsed().min(Duration::from_millis(order.budget_ms))))
+        Ok(Bundle::of(id, &order, made?, took))
     }
 
     /// What the command gets: the order is in the lease, its context is asked for.

@@ -6,7 +6,7 @@ use tenure::core::id::ItemId;
 use tenure_systems::tickets::{Tickets, Word};
 use utoipa::IntoParams;
 
-use super::NoteBody;
+use super::TicketNoteBody;
 use super::shape::WaitingView;
 use crate::caller::Caller;
 use crate::extract::{Id, Json, Params};
@@ -42,12 +42,12 @@ pub async fn list(
 /// Say yes
 ///
 /// A ticket that is NEW is approved, one that is BLOCKED is resolved, an output passes its `human:` gates.
-#[utoipa::path(post, path = "/v1/inbox/{id}/approve", tag = "tickets", request_body = NoteBody,
+#[utoipa::path(post, path = "/v1/inbox/{id}/approve", tag = "tickets", request_body = TicketNoteBody,
     params(("id" = String, Path)), responses((status = 200, body = WaitingView), (status = 404), (status = 409)))]
 pub async fn approve(
     caller: Caller,
     Id(id): Id,
-    Json(body): Json<NoteBody>,
+    Json(body): Json<TicketNoteBody>,
 ) -> Result<Shown<WaitingView>, Problem> {
     answer(&caller, id, Word::Approve, body).await
 }
@@ -55,12 +55,12 @@ pub async fn approve(
 /// Say no
 ///
 /// An output fails its `human:` gates; a ticket that is NEW gets a blocker.
-#[utoipa::path(post, path = "/v1/inbox/{id}/reject", tag = "tickets", request_body = NoteBody,
+#[utoipa::path(post, path = "/v1/inbox/{id}/reject", tag = "tickets", request_body = TicketNoteBody,
     params(("id" = String, Path)), responses((status = 200, body = WaitingView), (status = 404), (status = 409)))]
 pub async fn reject(
     caller: Caller,
     Id(id): Id,
-    Json(body): Json<NoteBody>,
+    Json(body): Json<TicketNoteBody>,
 ) -> Result<Shown<WaitingView>, Problem> {
     answer(&caller, id, Word::Reject, body).await
 }
@@ -69,7 +69,7 @@ async fn answer(
     caller: &Caller,
     id: ItemId,
     word: Word,
-    body: NoteBody,
+    body: TicketNoteBody,
 ) -> Result<Shown<WaitingView>, Problem> {
     caller.item(id).await?;
     let answered = Tickets::of(&caller.tenure).answer(id, word, caller.actor(), body.note).await?;

@@ -26,7 +26,7 @@ pub struct TicketView {
     pub updated_at: String,
     /// Left out in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval: Option<SaidView>,
+    pub approval: Option<TicketApprovalView>,
     /// Those that are open. Empty in lists.
     pub blockers: Vec<BlockerView>,
 }
@@ -43,7 +43,7 @@ impl From<Ticket> for TicketView {
             created_at: ticket.created_at.to_string(),
             created_by: ticket.created_by,
             updated_at: ticket.updated_at.to_string(),
-            approval: ticket.approval.map(SaidView::from),
+            approval: ticket.approval.map(TicketApprovalView::from),
             blockers: ticket.blockers.into_iter().map(BlockerView::from).collect(),
         }
     }
@@ -51,16 +51,16 @@ impl From<Ticket> for TicketView {
 
 /// Who said it, when, and what.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SaidView {
+pub struct TicketApprovalView {
     pub by: String,
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-impl From<Said> for SaidView {
-    fn from(said: Said) -> SaidView {
-        SaidView { by: said.by, at: said.at.to_string(), note: said.note }
+impl From<Said> for TicketApprovalView {
+    fn from(said: Said) -> TicketApprovalView {
+        TicketApprovalView { by: said.by, at: said.at.to_string(), note: said.note }
     }
 }
 
@@ -87,7 +87,7 @@ pub struct ExplanationView {
     pub title: String,
     pub state: String,
     /// Oldest first.
-    pub runs: Vec<RunView>,
+    pub runs: Vec<TicketRunView>,
     /// Closed ones too.
     pub blockers: Vec<BlockerView>,
     /// Why somebody blocked it, the last time.
@@ -102,7 +102,7 @@ impl From<Explanation> for ExplanationView {
             ticket_id: explained.ticket.id.to_string(),
             title: explained.asked.title,
             state: explained.ticket.state_name().to_string(),
-            runs: explained.runs.into_iter().map(RunView::from).collect(),
+            runs: explained.runs.into_iter().map(TicketRunView::from).collect(),
             blockers: explained.blockers.into_iter().map(BlockerView::from).collect(),
             pause_state: explained.paused.map(|stored| stored.body),
         }
@@ -111,7 +111,7 @@ impl From<Explanation> for ExplanationView {
 
 /// What came of one event.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RunView {
+pub struct TicketRunView {
     pub event_id: String,
     pub announced_at: String,
     /// SCHEDULED, MISSING_TICKET, NON_EXECUTABLE_STATUS or BLOCKED. Null: it waits for the scheduler.
@@ -138,11 +138,11 @@ pub struct RunView {
     pub pause_state: Option<Value>,
 }
 
-impl From<Run> for RunView {
-    fn from(run: Run) -> RunView {
+impl From<Run> for TicketRunView {
+    fn from(run: Run) -> TicketRunView {
         let body = |stored: Option<Stored>| stored.map(|stored| stored.body);
         let (order, gate) = (run.order.as_ref(), run.gate.as_ref());
-        RunView {
+        TicketRunView {
             event_id: run.event.id.to_string(),
             announced_at: run.event.created.to_string(),
             reason: run.reason,
