@@ -22,7 +22,7 @@ pub struct Runner {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// The git repository to work in
-    #[arg(long, value_name = "DIR", env = "TENURE_REPOSITORY", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub repository: PathBuf,
     /// The commit, branch or tag that work begins at
     #[arg(long, value_name = "COMMIT", default_value = "HEAD")]

@@ -25,7 +25,7 @@ pub struct Serve {
     #[arg(long, value_name = "SYSTEM", value_parser = PossibleValuesParser::new(["tickets"]))]
     pub without: Vec<String>,
     /// A git repository in which the patches of tickets are checked, and the commands are run that approved tickets name
-    #[arg(long, value_name = "DIR", env = "TENURE_REPOSITORY")]
+    #[arg(long, value_name = "DIR")]
     pub repository: Option<PathBuf>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
