@@ -43,6 +43,7 @@ mod explain;
 mod kept;
 mod lease;
 mod loops;
+mod offers;
 mod outbox;
 mod reading;
 mod recovery;
@@ -61,6 +62,7 @@ pub use explain::{
     explain,
 };
 pub use loops::Counters;
+pub use offers::Offer;
 pub use outbox::{Hooked, Message, NotASecret, Secret, Subscriber, Subscription, Webhook};
 pub use redrive::{BULK_MAX, Bulk, Mode, Outcome};
 pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};

@@ -34,6 +34,7 @@ use tokio::task::JoinSet;
 
 use crate::bell::Bells;
 use crate::kept::Kept;
+use crate::offers::Offers;
 use crate::outbox::{self, Secrets};
 use crate::schedule;
 use crate::time::pause;
@@ -60,6 +61,8 @@ pub(crate) struct Parts {
     pub gather: Gather,
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
+    /// What must be written with the ends of some kinds.
+    pub offers: Offers,
     /// The namespace whose schedules and messages are looked after. Sweeping knows none.
     pub store: Store,
     pub node: Who,

@@ -1,5 +1,6 @@
 //! The handle that a program holds: open a database, create work, read it, wait for it, run workers.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::bell::Bells;
 use crate::error::{Error, OpenError};
 use crate::kept::Kept;
 use crate::loops::{self, Counters};
+use crate::offers::{Offer, Offers};
 use crate::outbox::{Secret, Secrets};
 use crate::worker::WorkerBuilder;
 
@@ -59,6 +61,7 @@ pub(crate) struct Inner {
     pub gather: Gather,
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
+    pub offers: Offers,
     /// Names this process, and no other before or after it.
     pub incarnation: Who,
 }
@@ -72,6 +75,7 @@ pub struct Builder {
     tables: Tables,
     loops: bool,
     secrets: Secrets,
+    offers: Vec<(String, Offer)>,
 }
 
 impl Builder {
@@ -99,6 +103,12 @@ impl Builder {
         self
     }
 
+    /// What items of a kind need to end without a commit, made by the system that the kind belongs to.
+    pub fn offering(mut self, kind: impl Into<String>, offer: Offer) -> Builder {
+        self.offers.push((kind.into(), offer));
+        self
+    }
+
     /// Leave sweeping, the inbox and the like to other processes.
     pub fn without_loops(mut self) -> Builder {
         self.loops = false;
@@ -110,6 +120,8 @@ impl Builder {
         let store: Store = self.store.parse()?;
         let api = Actor::new(Role::Api, self.name.parse()?);
         let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
+        let offered = self.offers.into_iter().map(|(kind, offer)| Ok((kind.parse()?, offer)));
+        let offers = Offers::new(offered.collect::<Result<BTreeMap<_, _>, OpenError>>()?);
         let background = Background::start()?;
         let tables = self.tables;
         let opened = background.run(async move {
@@ -119,7 +131,7 @@ impl Builder {
         });
         let (kept, gather) = opened.await?;
         let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-        let inner = Arc::new(Inner { background, kept, gather, bells, counters, incarnation });
+        let inner = Arc::new(Inner { background, kept, gather, bells, counters, offers, incarnation });
         let operator = Actor { role: Role::Admin, ..api.clone() };
         let tenure = Tenure { inner, store, api, operator, when_full: WhenFull::Wait };
         let background = &tenure.inner.background;
@@ -210,7 +222,8 @@ impl New {
         self
     }
 
-    pub(crate) fn into_create(self) -> Result<Create, Error> {
+    /// The command that creates it.
+    pub fn into_create(self) -> Result<Create, Error> {
         let key = |text: Option<String>| text.map(|text| text.parse::<Key>()).transpose();
         let mut create = Create::new(self.kind.parse()?, self.payload.map_err(Error::Json)?);
         create.name = key(self.idempotency_key)?;
@@ -240,6 +253,7 @@ impl Tenure {
             tables: shipped::tables(),
             loops: true,
             secrets: Secrets::default(),
+            offers: Vec::new(),
         }
     }
 
@@ -267,6 +281,7 @@ impl Tenure {
             gather: inner.gather.clone(),
             bells: inner.bells.clone(),
             counters: inner.counters.clone(),
+            offers: inner.offers.clone(),
             store: self.store.clone(),
             node: inner.incarnation.clone(),
         }
@@ -406,6 +421,11 @@ impl Tenure {
         let reply = match self.when_full {
             WhenFull::Wait => gather.ask(request.clone()).await?,
             WhenFull::Refuse => gather.try_ask(request.clone()).await?,
+        };
+        let again = self.inner.offers.again(&self.inner.kept, &request, &reply).await?;
+        let (request, reply) = match again {
+            Some(again) => (again.clone(), gather.ask(again).await?),
+            None => (request, reply),
         };
         self.inner.bells.heard(&request, &reply);
         Ok(reply)

@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod claim;
 mod doc;
+mod inbox;
 mod item;
 mod keep;
 mod lifecycle;
@@ -14,8 +15,10 @@ mod look;
 mod page;
 mod part;
 mod pause;
+mod runner;
 mod schedule;
 mod serve;
+mod ticket;
 mod todo;
 mod token;
 mod work;
@@ -40,6 +43,7 @@ pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
 pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
+pub use inbox::{Inbox, InboxOf, InboxSaid};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,
@@ -53,8 +57,10 @@ pub use part::{
     PartWorker,
 };
 pub use pause::{Pause, PauseOf, Resume};
+pub use runner::Runner;
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
 pub use serve::Serve;
+pub use ticket::{Ticket, TicketBlock, TicketCreate, TicketSaid};
 pub use todo::{
     Guarded, Session, SessionOf, Todo, TodoAdd, TodoAt, TodoAttest, TodoDepend, TodoDone, TodoExport,
     TodoImport, TodoJoin, TodoList, TodoNext, TodoOne, TodoPlan, TodoReceipt, TodoSaid, Validate,
@@ -115,6 +121,11 @@ pub enum Command {
     Session(Session),
     Validate(Validate),
     Work(Work),
+    /// Create, show, list, approve, block, resolve and explain tickets
+    #[command(subcommand, arg_required_else_help = true)]
+    Ticket(Ticket),
+    Runner(Runner),
+    Inbox(Inbox),
     /// Create, list, pause, resume and remove schedules: work that comes at its times
     #[command(subcommand, arg_required_else_help = true)]
     Schedule(Schedule),
@@ -263,6 +274,7 @@ mod tests {
             include_str!("../../../docs/lifecycles.md"),
             include_str!("../../../docs/claims.md"),
             include_str!("../../../docs/todos.md"),
+            include_str!("../../../docs/tickets.md"),
         ];
         let mut found = 0;
         for line in documents.iter().flat_map(|text| text.lines()) {

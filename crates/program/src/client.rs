@@ -25,6 +25,7 @@ use tenure_databases::url::Url;
 use tenure_server::{App, Open, WAIT_MAX};
 use tenure_systems::runs::Library;
 use tenure_systems::runs::files::Files;
+use tenure_systems::tickets;
 use tenure_systems::todos::Settings;
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -263,7 +264,7 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
 
 async fn here(url: &str, files: Option<&str>, loops: Loops, todos: Settings) -> Result<Router, Error> {
     let files = Files::of(&url.parse().map_err(tenure::OpenError::from)?, files.map(Path::new))?;
-    let builder = Tenure::builder(url);
+    let builder = tickets::known(Tenure::builder(url));
     let builder = match loops {
         Loops::LeftToOthers | Loops::Once => builder.without_loops(),
         Loops::Run => builder,

@@ -11,6 +11,7 @@ mod doc;
 mod doctor;
 mod explain;
 mod export;
+mod inbox;
 mod item;
 mod job;
 mod lifecycle;
@@ -20,9 +21,11 @@ mod migrate;
 mod part;
 mod pause;
 mod replay;
+mod runner;
 mod schedule;
 mod serve;
 mod session;
+mod ticket;
 mod todo;
 mod token;
 mod validate;
@@ -41,6 +44,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Claim(command) => claim::run(command, output),
         Command::Completions(arguments) => completions::run(&arguments, output),
+        Command::Inbox(arguments) => inbox::run(&arguments, output),
         Command::Item(command) => item::run(command, output),
         Command::Job(command) => job::run(command, output),
         Command::Doc(command) => doc::run(command, output),
@@ -54,6 +58,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
+        Command::Runner(arguments) => runner::run(&arguments, output),
         Command::Schedule(command) => schedule::run(command, output),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
@@ -62,6 +67,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Session(command) => session::run(command, output),
         Command::Todo(command) => todo::run(command, output),
         Command::Validate(arguments) => validate::run(&arguments, output),
+        Command::Ticket(command) => ticket::run(command, output),
         Command::Token(command) => token::run(command, output),
         Command::Work(arguments) => work::run(&arguments, output),
     }

@@ -15,6 +15,7 @@ mod log;
 mod outermost;
 mod schedules;
 mod sessions;
+mod tickets;
 mod todos;
 mod tokens;
 mod watching;
@@ -63,6 +64,7 @@ fn described() -> OpenApiRouter<App> {
         .merge(documents::routes())
         .merge(sessions::routes())
         .merge(todos::routes())
+        .merge(tickets::routes())
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))

@@ -6,6 +6,7 @@
 //! | [`claims`] | statements that are taken apart, validated with evidence, and get a verdict |
 //! | [`runs`] | documents that are processed step by step |
 //! | [`todos`] | tasks that are done when they are proved done |
+//! | [`tickets`] | requests that a person approves and four workers carry out |
 //!
 //! The same name is its routes in the server and its command in the program.
 
@@ -13,5 +14,6 @@ pub mod claims;
 pub mod post;
 pub mod runs;
 pub mod text;
+pub mod tickets;
 mod time;
 pub mod todos;

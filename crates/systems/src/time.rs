@@ -1,6 +1,6 @@
 //! This process's own time: how long somebody is waited for. Leases are judged by the database's clock.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::error::Elapsed;
 
@@ -12,4 +12,19 @@ pub(crate) async fn within<T>(limit: Duration, what: impl Future<Output = T>) ->
 #[expect(clippy::disallowed_methods, reason = "loops, and what may be better in a moment, wait here")]
 pub(crate) async fn pause(span: Duration) {
     tokio::time::sleep(span).await;
+}
+
+/// How long something takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "what something took is measured here")]
+    pub fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
 }

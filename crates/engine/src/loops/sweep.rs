@@ -4,6 +4,7 @@
 use tenure_core::actor::{Actor, Role};
 use tenure_core::id::ItemId;
 use tenure_core::request::{Command, Effects, Request, Sweep};
+use tenure_databases::batch::Reply;
 use tenure_databases::{Error, Found, Overdue};
 
 use super::Parts;
@@ -46,14 +47,23 @@ async fn sweep(parts: &Parts, found: Vec<Found>) {
     let replies = parts.gather.ask_all(requests.clone()).await;
     for (request, reply) in requests.iter().zip(replies) {
         match reply {
-            Ok(reply) => {
-                parts.bells.heard(request, &reply);
-                if reply.fresh {
-                    parts.counters.one_swept();
-                }
-            }
+            Ok(reply) => match parts.offers.again(&parts.kept, request, &reply).await {
+                Ok(None) => heard(parts, request, &reply),
+                Ok(Some(again)) => match parts.gather.ask(again.clone()).await {
+                    Ok(reply) => heard(parts, &again, &reply),
+                    Err(error) => parts.counters.failed_turn(&error.to_string()),
+                },
+                Err(error) => parts.counters.failed_turn(&error.to_string()),
+            },
             // It is found again in the next turn.
             Err(error) => parts.counters.failed_turn(&error.to_string()),
         }
+    }
+}
+
+fn heard(parts: &Parts, request: &Request, reply: &Reply) {
+    parts.bells.heard(request, reply);
+    if reply.fresh {
+        parts.counters.one_swept();
     }
 }

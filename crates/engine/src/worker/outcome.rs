@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tenure_core::body::Body;
-use tenure_core::request::{Effects, NewMessage, NewRecord};
+use tenure_core::id::ItemId;
+use tenure_core::request::{EffectMove, Effects, NewMessage, NewRecord};
 use tenure_core::word::NotAWord;
 
 use crate::tenure::New;
@@ -45,6 +46,13 @@ impl Done {
     /// A record of the item: append-only, its id follows from label and name.
     pub fn record(mut self, label: &str, name: &str, value: &impl Serialize) -> Result<Done, Failure> {
         self.effects.records.push(record(label, name, value)?);
+        Ok(self)
+    }
+
+    /// Another item takes a plain event of its lifecycle, as this item's table allows.
+    pub fn advance(mut self, item: ItemId, event: &str, reason: Option<&str>) -> Result<Done, Failure> {
+        let reason = reason.map(str::to_string);
+        self.effects.moves.push(EffectMove { item, event: word(event)?, reason });
         Ok(self)
     }
 

@@ -156,6 +156,8 @@ impl Runner {
             asker: asker.clone(),
             bells: self.parts.bells.clone(),
             held: held.clone(),
+            kept: self.parts.kept.clone(),
+            offers: self.parts.offers.clone(),
             outside: self.outside.clone(),
         };
         beside.spawn(settler.run(results));

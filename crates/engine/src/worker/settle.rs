@@ -17,6 +17,8 @@ use super::held::{Held, Lease};
 use super::outcome::{After, Done, Failure, How};
 use super::runner::{AWAY, Asker};
 use crate::bell::Bells;
+use crate::kept::Kept;
+use crate::offers::Offers;
 use crate::time::pause;
 
 /// Outcomes that are settled in one call.
@@ -33,6 +35,8 @@ pub(super) struct Settler {
     pub asker: Asker,
     pub bells: Arc<Bells>,
     pub held: Held,
+    pub kept: Kept,
+    pub offers: Offers,
     pub outside: Handle,
 }
 
@@ -73,6 +77,12 @@ impl Settler {
             for ((execution, request), reply) in waiting.into_iter().zip(replies) {
                 match reply {
                     Ok(reply) => {
+                        // Where that can not be read the lease's end will do it, with all that goes with it.
+                        let more = self.offers.again(&self.kept, &request, &reply).await;
+                        if let Ok(Some(more)) = more {
+                            again.push((execution, more));
+                            continue;
+                        }
                         self.bells.heard(&request, &reply);
                         match self.settled(execution, &request, &reply.answer, &mut after) {
                             Some(instead) => again.push((execution, instead)),

@@ -1,5 +1,6 @@
 //! The arguments of `tenure serve`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -29,11 +30,14 @@ pub struct Serve {
     /// The steps of runs, from tenure.toml
     #[arg(skip)]
     pub steps: Vec<StepSettings>,
+    /// A git repository in which the patches of tickets are checked, and the commands are run that approved tickets name
+    #[arg(long, value_name = "DIR")]
+    pub repository: Option<PathBuf>,
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
     /// A system whose workers do not run here; others may run them on the same database
-    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims", "runs"]))]
+    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims", "runs", "tickets"]))]
     pub without: Vec<String>,
     /// How often a claim whose decomposition failed is tried again, each time after twice as long; 0 is never
     #[arg(long, value_name = "NUMBER", env = "TENURE_CLAIM_RETRIES", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=20))]
@@ -47,6 +51,13 @@ pub struct Serve {
     /// How many seconds requests have to be answered when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,
+}
+
+impl Serve {
+    /// Whether the workers of a system run here.
+    pub fn runs(&self, system: &str) -> bool {
+        !self.without.iter().any(|without| without == system)
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -13,6 +13,7 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_databases::sqlite::side::{self, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
+use tenure_systems::tickets;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -49,7 +50,8 @@ async fn run_on(
     // Before the database is opened, so that a signal that comes meanwhile is heard afterwards.
     let stop = stop()?;
     let systems = Systems::of(arguments, &place)?;
-    let tenure = Tenure::builder(&arguments.db.url).lifecycles(tables).name("server").open().await?;
+    let builder = tickets::known(Tenure::builder(&arguments.db.url));
+    let tenure = builder.lifecycles(tables).name("server").open().await?;
     let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
     let mut app = systems.served_by(App::new(tenure.clone(), open).await?);
     app = app.with_todos(settings(&arguments.guarded));

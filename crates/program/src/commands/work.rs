@@ -11,11 +11,11 @@
 
 mod ahead;
 mod attempt;
-mod desk;
-mod hold;
+pub mod desk;
+pub mod hold;
 pub mod keeper;
-mod process;
-mod told;
+pub mod process;
+pub mod told;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub fn run(arguments: &Work, output: &mut Output) -> Result<Outcome, Error> {
     database::run(async {
         let at = &arguments.at;
         let client = Client::open(&at.reach, at.store.clone(), Access::MayCreate, Loops::Run).await?;
-        let desk = Desk::new(client.acting(ACTOR), arguments);
+        let desk = Desk::new(client.acting(ACTOR), &arguments.kind, Duration::from_secs(arguments.lease));
         let keeper = Arc::new(Keeper::start(desk.worker())?);
         let (grace, later) = (Duration::from_secs(arguments.grace), Duration::from_secs(arguments.later));
         let slots = Arc::new(Semaphore::new(usize::from(arguments.concurrency)));
@@ -69,7 +69,7 @@ pub fn run(arguments: &Work, output: &mut Output) -> Result<Outcome, Error> {
 }
 
 /// A name that was mistyped must not cost an attempt of every item there is.
-fn is_there(program: &str) -> Result<(), Error> {
+pub fn is_there(program: &str) -> Result<(), Error> {
     let found = match program.contains('/') {
         true => Path::new(program).exists(),
         false => std::env::var_os("PATH")
@@ -83,18 +83,18 @@ fn is_there(program: &str) -> Result<(), Error> {
     }
 }
 
-struct Signals {
+pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Signals, Error> {
+    pub fn new() -> Result<Signals, Error> {
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         Ok(Signals { terminate, interrupt })
     }
 
-    async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

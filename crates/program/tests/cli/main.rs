@@ -19,6 +19,7 @@ mod run;
 mod schema;
 mod serving;
 mod signals;
+mod tickets;
 mod todos;
 mod work;
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tenure::core::request::{EffectMove, Effects, NewMessage, NewRecord};
+use tenure_systems::tickets::fits;
 use utoipa::ToSchema;
 
 use super::create::CreateBody;
@@ -52,6 +53,8 @@ pub fn records(records: &[RecordBody]) -> Result<Vec<NewRecord>, Problem> {
     let record = |record: &RecordBody| {
         let label = record.label.parse().map_err(|not| Problem::invalid(format!("records: label: {not}")))?;
         let name = record.name.parse().map_err(|not| Problem::invalid(format!("records: name: {not}")))?;
+        // What has a schema fits it, or is not written.
+        fits(&record.label, record.body.get().as_bytes())?;
         Ok(NewRecord { label, name, body: body(&record.body)? })
     };
     records.iter().map(record).collect()

@@ -19,6 +19,7 @@ mod rpc;
 mod slow;
 mod storms;
 mod tenants;
+mod tickets;
 mod todos;
 mod tokens;
 mod tracing;

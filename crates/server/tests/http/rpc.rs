@@ -6,5 +6,6 @@ mod compiled;
 mod every;
 mod life;
 mod surface;
+mod tickets;
 mod todos;
 mod wire;

@@ -13,6 +13,7 @@ mod posting;
 mod runs;
 mod sniff;
 mod steps;
+mod tickets;
 mod todos;
 mod workspaces;
 

@@ -12,6 +12,7 @@ use tenure_systems::claims::{self, Retries};
 use tenure_systems::runs::builtin::{BUILTIN, builtin};
 use tenure_systems::runs::files::Files;
 use tenure_systems::runs::{self, Library, Pipeline};
+use tenure_systems::tickets;
 
 use crate::cli::Serve;
 use crate::outcome::Error;
@@ -27,6 +28,7 @@ pub struct Systems {
 pub struct Working {
     claims: Option<claims::Running>,
     runs: Option<runs::Running>,
+    tickets: Option<tickets::Running>,
 }
 
 impl Systems {
@@ -41,12 +43,11 @@ impl Systems {
     }
 
     pub async fn start(self, arguments: &Serve, tenure: &Tenure, place: &Url) -> Result<Working, Error> {
-        let wanted = |system: &str| !arguments.without.iter().any(|without| without == system);
-        let claims = match wanted("claims") {
+        let claims = match arguments.runs("claims") {
             true => Some(claims::start(tenure, self.claims).map_err(|why| Error::Part(why.to_string()))?),
             false => None,
         };
-        let runs = match wanted("runs") {
+        let runs = match arguments.runs("runs") {
             true => {
                 let settings = runs::Settings {
                     grace: arguments.grace,
@@ -58,7 +59,12 @@ impl Systems {
             }
             false => None,
         };
-        Ok(Working { claims, runs })
+        let tickets = arguments.runs("tickets").then(|| {
+            let repository = arguments.repository.clone();
+            let settings = tickets::Settings { repository, grace: arguments.grace, ..Default::default() };
+            tickets::start(tenure, settings)
+        });
+        Ok(Working { claims, runs, tickets })
     }
 }
 
@@ -69,6 +75,9 @@ impl Working {
         }
         if let Some(runs) = self.runs {
             runs.drain().await;
+        }
+        if let Some(tickets) = self.tickets {
+            tickets.drain().await;
         }
     }
 }

@@ -115,7 +115,7 @@ impl Attempt {
             ("TRACESTATE", lease.tracestate.as_deref().unwrap_or_default()),
         ];
         let payload = lease.payload.as_ref().map_or(Vec::new(), |payload| payload.get().as_bytes().to_vec());
-        Process::start(&self.shared.command, &variables, payload, &lease.item, &self.shared.keeper)
+        Process::start(&self.shared.command, &variables, payload, &lease.item, &self.shared.keeper, None)
     }
 
     /// Keeps the lease while the command runs, and ends the command when the lease is lost or somebody says so.

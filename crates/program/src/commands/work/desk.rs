@@ -12,7 +12,6 @@ use tokio::time::timeout;
 
 use super::hold::Hold;
 use super::told::Told;
-use crate::cli::Work;
 use crate::client::{Client, Target};
 use crate::outcome::Error;
 use crate::time::{Stopwatch, pause};
@@ -63,7 +62,7 @@ pub struct Lost(pub String);
 
 #[derive(Debug)]
 pub struct Desk {
-    client: Client,
+    pub client: Client,
     kind: String,
     /// This process, and no other before or after it.
     worker: String,
@@ -73,12 +72,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    pub fn new(client: Client, arguments: &Work) -> Desk {
+    pub fn new(client: Client, kind: &str, lease: Duration) -> Desk {
         Desk {
             client,
-            kind: arguments.kind.clone(),
+            kind: kind.to_string(),
             worker: format!("work-{:012x}", chance() & 0xffff_ffff_ffff),
-            lease: Duration::from_secs(arguments.lease),
+            lease,
             unanswered: Mutex::new(None),
         }
     }
@@ -171,7 +170,12 @@ impl Desk {
     }
 
     /// Repeats it until there is an answer or the lease is over.
-    async fn until_answered(&self, target: Target, body: &impl Serialize, hold: &Hold) -> Result<(), Error> {
+    pub async fn until_answered(
+        &self,
+        target: Target,
+        body: &impl Serialize,
+        hold: &Hold,
+    ) -> Result<(), Error> {
         loop {
             let left = hold.until_end();
             let answer = timeout(left.min(ANSWER), self.client.post(target.clone(), body)).await;
@@ -205,6 +209,6 @@ fn is_away(error: &Error) -> bool {
 }
 
 /// The lease is over: there is nothing left to fail.
-fn is_lost(code: &str) -> bool {
+pub fn is_lost(code: &str) -> bool {
     matches!(code, "LEASE_LOST" | "ALREADY_COMMITTED")
 }

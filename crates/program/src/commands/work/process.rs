@@ -2,6 +2,7 @@
 //!
 //! The command and all that it started dies with this process, however that ends: a keeper is told of it (`keeper`).
 
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -69,11 +70,15 @@ impl Process {
         payload: Vec<u8>,
         name: &str,
         keeper: &Arc<Keeper>,
+        folder: Option<&Path>,
     ) -> std::io::Result<Process> {
         let (program, rest) = command.split_first().expect("the command line demands one");
         let mut start = Command::new(program);
         start.args(rest).envs(variables.iter().copied()).env(MARK, &keeper.worker);
         start.env_remove("TENURE_TOKEN").env_remove("TENURE_TOKEN_FILE");
+        if let Some(folder) = folder {
+            start.current_dir(folder);
+        }
         start.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = start.process_group(0).kill_on_drop(true).spawn()?;
         let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));

@@ -11,17 +11,24 @@ use serde_json::{Map, Value, json};
 use tenure_server::methods;
 
 use super::caller::{Caller, WAYS, every_method};
+use super::tickets;
 use crate::kit::{Service, as_who, on_each, token};
 
 const LIFECYCLE: &str = include_str!("../../../../../lifecycles/job.md");
 
 /// Where everything is made that a message is about: REST, as an administrator.
-struct Desk<'a> {
-    service: &'a Service,
+pub struct Desk<'a> {
+    pub service: &'a Service,
     admin: &'a str,
 }
 
-async fn made(desk: &Desk<'_>, path: &str, body: Value) -> Value {
+impl Desk<'_> {
+    pub async fn get(&self, path: &str) -> Value {
+        as_who(self.service, self.admin, Method::GET, path, Value::Null).await.yes(200)
+    }
+}
+
+pub async fn made(desk: &Desk<'_>, path: &str, body: Value) -> Value {
     let answer = as_who(desk.service, desk.admin, Method::POST, path, body).await;
     assert!(answer.status.is_success(), "{path}: {}", answer.text);
     answer.json()
@@ -236,6 +243,7 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
         name if name.starts_with("TodoService/") || name.starts_with("SessionService/") => {
             super::todos::example(desk.service, desk.admin, name).await
         }
+        ticket if ticket.starts_with("TicketService/") => tickets::example(desk, ticket).await,
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })

@@ -1,0 +1,82 @@
+//! `tenure runner`: work orders are carried out with a command, each in a git worktree of its own.
+//!
+//! ```text
+//! lease ─▶ order: worktree ─ command (within its budget) ─ patch ─ checks ─▶ output bundle
+//!            └─ meanwhile the lease is renewed; without it everything is dropped, and the command is dead
+//! ```
+
+mod order;
+
+use std::time::Duration;
+
+use tenure::Lines;
+use tenure_systems::tickets::Worktree;
+
+use super::work::desk::{Asked, Desk};
+use super::work::hold::Hold;
+use super::work::keeper::Keeper;
+use super::work::told::Told;
+use super::work::{Signals, is_there};
+use crate::cli::Runner;
+use crate::client::{Client, Loops};
+use crate::database::{self, Access};
+use crate::outcome::{Error, Outcome};
+use crate::output::Output;
+use order::Orders;
+
+/// Who works without a token.
+const ACTOR: &str = "worker:runner";
+const KIND: &str = "work_order";
+
+pub fn run(arguments: &Runner, output: &mut Output) -> Result<Outcome, Error> {
+    is_there(&arguments.command[0])?;
+    database::run(async {
+        let repository = std::fs::canonicalize(&arguments.repository)
+            .map_err(|why| not_there(arguments, why.to_string()))?;
+        Worktree::is_possible(&repository, &arguments.base).await.map_err(|why| not_there(arguments, why))?;
+        let at = &arguments.at;
+        let client = Client::open(&at.reach, at.store.clone(), Access::MayCreate, Loops::Run).await?;
+        let desk = Desk::new(client.acting(ACTOR), KIND, Duration::from_secs(arguments.lease));
+        let keeper = Keeper::start(desk.worker())?.into();
+        let (command, base) = (arguments.command.clone(), arguments.base.clone());
+        let orders = Orders { desk, keeper, command, repository, base };
+        // Heard from here on: whoever reads the line may send one.
+        let mut signals = Signals::new()?;
+        output.line(format!(
+            "carrying out work orders in {}; SIGTERM lets what runs finish",
+            orders.repository.display()
+        ))?;
+        let mut left = arguments.count.unwrap_or(u64::MAX);
+        while left > 0 {
+            let mut asking = std::pin::pin!(orders.desk.acquire(1));
+            let asked = tokio::select! {
+                asked = &mut asking => asked?,
+                () = signals.next() => {
+                    // What was asked for is waited for: it may bring a lease, to be given back.
+                    give_back(&orders.desk, asking.await?).await;
+                    break;
+                }
+            };
+            let Some(lease) = asked.leases.first() else { continue };
+            left -= 1;
+            let (line, stops) = orders.carry_out(lease, asked.at, &mut signals).await;
+            output.line(line)?;
+            if stops {
+                break;
+            }
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+fn not_there(arguments: &Runner, why: String) -> Error {
+    Error::Command { program: format!("git in {}", arguments.repository.display()), why }
+}
+
+async fn give_back(desk: &Desk, asked: Asked) {
+    for lease in &asked.leases {
+        let hold = Hold::new(asked.at, desk.lease);
+        // What can not be given back now is taken back when its lease ends.
+        let _ = desk.tell(lease, &hold, &Lines::default(), Told::given_back()).await;
+    }
+}

@@ -1,0 +1,187 @@
+//! Tickets in a real git repository: approved, run with a script, judged, done.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::kit::{Life, Place, Process};
+use crate::serving::Server;
+
+/// A repository with one commit, beside the database of its server.
+struct Desk {
+    place: Place,
+    server: Server,
+    repository: String,
+}
+
+impl Desk {
+    fn of(place: Place) -> Desk {
+        let repository = place.folder.inner("repository");
+        let server = Server::start(&place.db);
+        let desk = Desk { place, server, repository };
+        desk.git(&["init", "--quiet", "--initial-branch=main"]);
+        std::fs::write(format!("{}/README.md", desk.repository), "# a project\n").unwrap();
+        desk.git(&["add", "--all"]);
+        let who = ["-c", "user.name=eva", "-c", "user.email=eva@example.org"];
+        desk.git(&[&who[..], &["commit", "--quiet", "--message", "first"]].concat());
+        desk
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(arguments).current_dir(&self.repository).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let ran = git.output().expect("git runs");
+        assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).expect("text")
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.server.address)
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        let url = self.url();
+        self.place.json(&[arguments, &["--url", &url, "--json"]].concat())
+    }
+
+    #[track_caller]
+    fn say(&self, arguments: &[&str]) -> String {
+        let url = self.url();
+        self.place.run(&[arguments, &["--url", &url]].concat()).code(0).stdout
+    }
+
+    /// A ticket that was approved.
+    #[track_caller]
+    fn approved(&self, arguments: &[&str]) -> String {
+        let ticket = self.json(&[&["ticket", "create", "Say hello"], arguments].concat());
+        let id = ticket["ticket_id"].as_str().expect("an id").to_string();
+        self.say(&["ticket", "approve", &id, "--note", "go ahead"]);
+        id
+    }
+
+    fn runner(&self, options: &[&str], script: &str) -> Process {
+        let url = self.url();
+        let mut arguments = vec!["runner", "--url", &url, "--repository", &self.repository];
+        arguments.extend(options);
+        arguments.extend(["--", "sh", "-c", script]);
+        let mut runner = Process::start(&arguments, None);
+        runner.until("carrying out work orders");
+        runner
+    }
+
+    fn orders(&self) -> Vec<Value> {
+        let (_, orders) = self.server.ask("GET", "/v1/work-orders", "");
+        orders["items"].as_array().expect("a list").clone()
+    }
+
+    /// Nothing but the repository itself is left of what was worked in.
+    #[track_caller]
+    fn is_tidy(&self) {
+        let trees = self.git(&["worktree", "list", "--porcelain"]);
+        assert_eq!(trees.matches("worktree ").count(), 1, "{trees}");
+    }
+}
+
+const HELLO: &str =
+    "cat > errand.json.tmp; rm errand.json.tmp; echo \"hello, $TENURE_TITLE\" >> README.md; echo done";
+
+// covers: M-01, M-02, M-03, M-04, M-09
+#[test]
+fn a_ticket_becomes_a_patch_on_a_branch_of_its_own() {
+    for place in [Place::file("tickets_file"), Place::postgres("tickets_postgres")] {
+        let desk = Desk::of(place);
+        let id = desk.approved(&["--gate", "test:grep -q hello README.md", "--gate", "human:is it polite?"]);
+        let runner = desk.runner(&["--count", "1"], HELLO);
+        assert_eq!(runner.ended(), Some(0));
+        let inbox = desk.json(&["inbox"]);
+        let gate = inbox["items"][0]["id"].as_str().expect("it waits").to_string();
+        assert_eq!(inbox["items"][0]["question"], "is it polite?");
+        desk.say(&["inbox", "approve", &gate, "--note", "very"]);
+        let done = desk.json(&["item", "show", &id, "--wait", "60"]);
+        assert_eq!(done["state"], "DONE");
+
+        let [order] = &desk.orders()[..] else { panic!("one work order") };
+        let branch = format!("tenure/{}", order["work_order_id"].as_str().unwrap());
+        let text = desk.git(&["show", &format!("{branch}:README.md")]);
+        assert_eq!(text, "# a project\nhello, Say hello\n");
+        assert_eq!(desk.git(&["log", "--format=%s", "-1", &branch]), "Say hello\n");
+        assert_eq!(desk.git(&["show", "main:README.md"]), "# a project\n", "nothing else has changed");
+        assert_eq!(desk.git(&["status", "--porcelain"]), "");
+        desk.is_tidy();
+        let said = desk.say(&["ticket", "explain", &id]);
+        for words in [
+            "SCHEDULED",
+            "go ahead",
+            "COMPLETED",
+            &branch,
+            "passed test:grep",
+            "approved by",
+            "PASS, to DONE",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+}
+
+// covers: M-04, M-08
+#[test]
+fn a_gate_that_fails_three_times_waits_in_the_inbox() {
+    let desk = Desk::of(Place::file("tickets_blocked"));
+    let id = desk.approved(&["--gate", "cmd:grep -q goodbye README.md"]);
+    let runner = desk.runner(&["--count", "3"], HELLO);
+    assert_eq!(runner.ended(), Some(0));
+    let mut log = desk.place.follow();
+    log.until("BLOCKED");
+    let inbox = desk.say(&["inbox"]);
+    assert!(inbox.contains(&id) && inbox.contains("cmd:grep -q goodbye"), "{inbox}");
+    let shown = desk.say(&["ticket", "show", &id]);
+    assert!(shown.contains("BLOCKED") && shown.contains("blocked"), "{shown}");
+    let resolved = desk.json(&["ticket", "resolve", &id, "--note", "say goodbye, too"]);
+    assert_ne!(resolved["state"], "BLOCKED");
+    let runner = desk.runner(&["--count", "1"], "echo goodbye >> README.md");
+    assert_eq!(runner.ended(), Some(0));
+    assert_eq!(desk.json(&["item", "show", &id, "--wait", "60"])["state"], "DONE");
+    desk.is_tidy();
+    let refused = desk.place.run(&["ticket", "approve", &id, "--url", &desk.url()]).code(1);
+    assert!(refused.stderr.contains("TRANSITION_REFUSED"), "{refused:?}");
+}
+
+// covers: M-03, M-07
+#[test]
+fn a_runner_that_is_killed_leaves_its_order_to_the_next_which_tidies_up() {
+    let desk = Desk::of(Place::file("tickets_killed"));
+    let id = desk.approved(&[]);
+    let life = Life::new(&desk.place.folder, "life");
+    let script = life.script("echo half >> README.md; exec sleep 1000");
+    let first = desk.runner(&["--lease", "2"], &script);
+    let living = life.begun();
+    first.signal(Signal::KILL);
+    drop(first);
+    living.dead();
+    let second = desk.runner(&["--count", "1", "--lease", "2"], HELLO);
+    assert_eq!(second.ended(), Some(0));
+    assert_eq!(desk.json(&["item", "show", &id, "--wait", "60"])["state"], "DONE");
+    let [order] = &desk.orders()[..] else { panic!("one work order") };
+    let branch = format!("tenure/{}", order["work_order_id"].as_str().unwrap());
+    assert_eq!(desk.git(&["show", &format!("{branch}:README.md")]), "# a project\nhello, Say hello\n");
+    desk.is_tidy();
+}
+
+// covers: M-03
+#[test]
+fn a_command_that_outlasts_its_budget_is_ended_and_the_bundle_says_so() {
+    let desk = Desk::of(Place::file("tickets_budget"));
+    let id = desk.approved(&["--budget", "1s"]);
+    let life = Life::new(&desk.place.folder, "life");
+    let runner = desk.runner(&["--count", "1"], &life.script("exec sleep 1000"));
+    life.begun().dead();
+    assert_eq!(runner.ended(), Some(0));
+    let order = desk.orders()[0]["work_order_id"].as_str().unwrap().to_string();
+    let (_, output) = desk.server.ask("GET", &format!("/v1/work-orders/{order}/output"), "");
+    assert_eq!(output["output_bundle"]["outcome"], "BUDGET_EXHAUSTED", "{output}");
+    assert_eq!(output["output_bundle"]["ticket_id"], id);
+    desk.is_tidy();
+}

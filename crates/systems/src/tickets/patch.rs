@@ -1,0 +1,108 @@
+//! A patch, checked in a clean copy of the commit that it is for: it applies, and the commands that the ticket names end well.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tenure::core::hash::Hash;
+use tenure::databases::outside::chance;
+
+use super::judge::PATCH;
+use super::kept::{Checked, Patch};
+use super::process::{self, Ran};
+use crate::time::within;
+
+/// How long a gate's command may take.
+const GATE_LIMIT: Duration = Duration::from_secs(120);
+/// How long git may take for one thing: a large repository is checked out in that time.
+const GIT_LIMIT: Duration = Duration::from_secs(60);
+/// Of what a command said so much is told.
+const DETAIL_CHARS_MAX: usize = 300;
+
+/// Checks a patch and the commands of these gates. Gates for people are left out.
+pub async fn check(repository: &Path, patch: &Patch, gates: &[String]) -> Vec<Checked> {
+    let copy = match Copy::of(repository, patch).await {
+        Ok(copy) => copy,
+        Err(why) => return vec![Checked::new(PATCH, false, why)],
+    };
+    let mut found = vec![Checked::new(PATCH, true, format!("it applies to {}", short(&patch.base)))];
+    for gate in gates {
+        let Some((_, typed)) = gate.split_once(':').filter(|(sort, _)| *sort != "human") else { continue };
+        found.push(run(gate, typed, &copy.folder).await);
+    }
+    copy.remove().await;
+    found
+}
+
+async fn run(gate: &str, typed: &str, folder: &Path) -> Checked {
+    let mut command = process::command("sh", Some(folder));
+    command.args(["-c", typed]);
+    match within(GATE_LIMIT, process::run(command, b"")).await {
+        Ok(Ok(ran)) => {
+            let mut heard = ran.output.clone();
+            heard.extend_from_slice(ran.said.as_bytes());
+            let said = last(&String::from_utf8_lossy(&heard));
+            let end = ran.code.map_or("a signal ended it".to_string(), |code| format!("exit code {code}"));
+            let detail = if said.is_empty() { end } else { format!("{end}: {said}") };
+            let output_sha256 = Some(Hash::of(&heard).to_string());
+            Checked { exit_code: ran.code, output_sha256, ..Checked::new(gate, ran.code == Some(0), detail) }
+        }
+        Ok(Err(why)) => Checked::new(gate, false, format!("it could not be started: {why}")),
+        Err(_) => Checked::new(gate, false, format!("it took more than {} s", GATE_LIMIT.as_secs())),
+    }
+}
+
+/// The end of what was said, in one line.
+fn last(said: &str) -> String {
+    let said = said.trim().replace('\n', " / ");
+    let skip = said.chars().count().saturating_sub(DETAIL_CHARS_MAX);
+    said.chars().skip(skip).collect()
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+/// A clean worktree with the patch in it.
+struct Copy {
+    repository: PathBuf,
+    folder: PathBuf,
+}
+
+impl Copy {
+    async fn of(repository: &Path, patch: &Patch) -> Result<Copy, String> {
+        if patch.base.is_empty() || !patch.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(format!("{:?} is no commit", patch.base));
+        }
+        let folder = std::env::temp_dir().join(format!("tenure-gate-{:016x}", chance()));
+        let copy = Copy { repository: repository.to_path_buf(), folder };
+        let place = copy.folder.display().to_string();
+        git(repository, &["worktree", "add", "--quiet", "--detach", &place, &patch.base], b"").await?;
+        if !patch.diff.is_empty()
+            && let Err(why) = git(&copy.folder, &["apply", "--index", "-"], patch.diff.as_bytes()).await
+        {
+            copy.remove().await;
+            return Err(format!("it does not apply to {}: {why}", short(&patch.base)));
+        }
+        Ok(copy)
+    }
+
+    async fn remove(self) {
+        let place = self.folder.display().to_string();
+        // What stays behind is in the way of nobody, and git forgets it when it is gone.
+        let _ = git(&self.repository, &["worktree", "remove", "--force", &place], b"").await;
+    }
+}
+
+/// Runs git in a folder. What it says when it fails is why.
+pub(super) async fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, String> {
+    let mut command = process::command("git", Some(folder));
+    command.args(["-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false"]).args(arguments);
+    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    match within(GIT_LIMIT, process::run(command, input)).await {
+        Ok(Ok(Ran { code: Some(0), is_cut: false, output, .. })) => Ok(output),
+        Ok(Ok(Ran { is_cut: true, .. })) => Err("it is too much to be kept".to_string()),
+        Ok(Ok(ran)) => Err(last(&ran.said)),
+        Ok(Err(why)) => Err(format!("git could not be started: {why}")),
+        Err(_) => Err(format!("git took more than {} s", GIT_LIMIT.as_secs())),
+    }
+}

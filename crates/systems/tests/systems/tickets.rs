@@ -1,0 +1,9 @@
+//! Tickets: what the four workers make of them, on every database.
+
+mod artifacts;
+mod flow;
+mod human;
+mod kills;
+mod kit;
+mod lost;
+mod reasons;

@@ -1,0 +1,119 @@
+//! What the scheduler says of an event, and what readiness repairs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tenure::core::answer::Answer;
+use tenure::core::request::{Acquire, Command, Commit, Effects, Terms};
+use tenure::{New, Tenure};
+use tenure_systems::tickets::{Part, Settings, start};
+
+use super::kit::{Scene, payload, records, titled, willing};
+use crate::kit::on_kept;
+
+/// Whoever announces a ticket.
+fn announcer(tenure: &Tenure) -> Tenure {
+    tenure.acting(tenure.store().clone(), "worker:readiness/1".parse().unwrap())
+}
+
+// covers: M-02
+#[test]
+fn an_event_without_a_ticket_to_work_on_ends_with_its_reason() {
+    on_kept(async |url| {
+        let scene = Scene::open(&url).await;
+        let scheduler = start(&scene.tenure, Settings::only(Part::Scheduler));
+        let new = scene.ticket(&titled("not approved")).await;
+        let nothing = "01M7GE4XB00006645Z0KC20ZT6";
+        for (ticket, reason) in [
+            (nothing.to_string(), "MISSING_TICKET"),
+            ("no id".to_string(), "MISSING_TICKET"),
+            (new.to_string(), "NON_EXECUTABLE_STATUS"),
+        ] {
+            let event = New::of("ticket_ready", &json!({ "ticket_id": ticket }));
+            let event = announcer(&scene.tenure).create(event).await.unwrap();
+            scene.until(event.id, "PROCESSED").await;
+            let output = scene.tenure.whole(event.id).await.unwrap().output.unwrap();
+            assert_eq!(serde_json::from_slice::<Value>(output.bytes()).unwrap(), reason, "{ticket}");
+        }
+        let blocked = scene.ticket(&titled("blocked before it began")).await;
+        scene.eva.add_blocker(blocked, "the parts are missing").await.unwrap();
+        scene.eva.approve(blocked, None).await.unwrap();
+        scene.until(blocked, "BLOCKED").await;
+        assert_eq!(scene.pause(blocked).await["reason"], "BLOCKED");
+        let explained = scene.eva.explain(blocked).await.unwrap();
+        assert_eq!(explained.runs[0].reason.as_deref(), Some("BLOCKED"));
+        assert_eq!(scene.all("work_order").await.len(), 0);
+        scheduler.drain().await;
+    });
+}
+
+// covers: M-01, M-11
+#[test]
+fn a_person_blocks_what_is_not_worked_on_yet_and_resolves_it() {
+    on_kept(async |url| {
+        let scene = Scene::open(&url).await;
+        let id = scene.ticket(&titled("wait")).await;
+        for asked in [scene.eva.block(id, "early").await, scene.eva.resolve(id, None).await] {
+            assert_eq!(asked.unwrap_err().code().unwrap().as_str(), "TRANSITION_REFUSED");
+        }
+        scene.eva.approve(id, None).await.unwrap();
+        let shown = scene.eva.block(id, "not today").await.unwrap();
+        assert_eq!((shown.state.as_str(), shown.blockers[0].reason.as_str()), ("BLOCKED", "not today"));
+        assert_eq!(scene.pause(id).await["detail"], "not today");
+        assert_eq!(scene.eva.resolve(id, None).await.unwrap().state, "TODO");
+        let machine = Scene::acting(&scene.tenure, "api:machine");
+        let other = scene.ticket(&titled("another")).await;
+        assert_eq!(machine.approve(other, None).await.unwrap_err().code().unwrap().as_str(), "FORBIDDEN");
+        let open = scene.all("ticket_ready").await;
+        assert_eq!(open.len(), 1, "of a ticket one event is unprocessed at a time");
+    });
+}
+
+// covers: M-01, M-07
+#[test]
+fn a_ticket_that_somebody_moved_by_hand_gets_its_event_and_an_output_its_gate() {
+    on_kept(async |url| {
+        let scene = Scene::open(&url).await;
+        let readiness = start(&scene.tenure, Settings::only(Part::Readiness));
+        let id = scene.ticket(&titled("by hand")).await;
+        let person = scene.tenure.acting(scene.tenure.store().clone(), "human:ida".parse().unwrap());
+        person.advance(id, "approve").await.unwrap();
+        scene.until_so("it has its event", async || !scene.all("ticket_ready").await.is_empty()).await;
+        let [event] = &scene.all("ticket_ready").await[..] else { panic!("one event") };
+        assert_eq!(payload(event), json!({ "ticket_id": id }));
+        let again = announcer(&scene.tenure);
+        let again = again.create(New::of("ticket_ready", &json!({ "ticket_id": id }))).await.unwrap();
+        assert_eq!(again.id, event.item.id, "the database makes no second one");
+
+        let others = start(
+            &scene.tenure,
+            Settings { parts: vec![Part::Scheduler, Part::Gate], ..Settings::default() },
+        );
+        scene.until(id, "IN_PROGRESS").await;
+        // Somebody commits the work order without a bundle and without a gate.
+        let careless =
+            scene.tenure.acting(scene.tenure.store().clone(), "worker:careless/1".parse().unwrap());
+        let terms = Terms { start: true, ..Terms::default() };
+        let acquire = Acquire { kinds: vec!["work_order".parse().unwrap()], max: 1, terms };
+        let leased = careless.lease(acquire, Duration::from_secs(30)).await.unwrap();
+        let Answer::Leased(leases) = leased.answer else { panic!("{:?}", leased.answer) };
+        let commit = Commit {
+            execution: leases[0].execution,
+            output: None,
+            effects: Effects::default(),
+            finish: true,
+            session: None,
+            attests: Vec::new(),
+        };
+        careless.ask(Command::Commit(commit)).await.unwrap();
+        let runner = scene.run(willing);
+        scene.until(id, "DONE").await;
+        let gates = scene.all("gate").await;
+        let verdicts: Vec<Value> =
+            gates.iter().map(|gate| records(gate, "run_record")[0]["outcome"].clone()).collect();
+        assert_eq!(verdicts, ["NONE", "COMPLETED"]);
+        runner.drain().await;
+        others.drain().await;
+        readiness.drain().await;
+    });
+}
