@@ -30,7 +30,8 @@ Commands on work take one of these, the nearest wins (the command line over the 
 | `--store NAME` | `TENURE_STORE` | the namespace |
 | `--token TOKEN` | `TENURE_TOKEN` | who asks a server |
 | `--token-file FILE` | `TENURE_TOKEN_FILE` | the same, in a file |
-| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `listen` and `lifecycles` |
+| `--files DIR` | `TENURE_FILES` | the folder with the files of documents, where it is not beside the database; a server has its own |
+| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `files`, `listen`, `lifecycles` and `[[runs.steps]]` ([runs.md](runs.md)) |
 
 Where the table below says *database*, a command works on the database itself and asks no server: give it `--db`. Where it says
 *either*, it takes both. A command that is run in a trace (`TRACEPARENT`) hands it on to what it creates.
