@@ -62,10 +62,9 @@ impl Alive {
             else {
                 continue;
             };
-            match File::open(entry.path()).map(|file| file.try_lock().is_ok()) {
-                Ok(true) => dead.push((who, entry.path())),
-                // It lives; or it has just ended by itself.
-                Ok(false) | Err(_) => {}
+            // One that can not be opened has just ended by itself.
+            if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+                dead.push((who, entry.path()));
             }
         }
         Ok((Alive { path, _lock: lock }, Dead(dead)))

@@ -39,6 +39,9 @@ enum Found {
     NotYet,
 }
 
+/// The lock, as long as they are looked at, and the notes with their files.
+type Leftovers = (File, Vec<(PathBuf, Note)>);
+
 /// What a note says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Note {
@@ -91,7 +94,7 @@ impl Files {
     }
 
     /// The old notes, under a lock that keeps uploads away. None: somebody uploads.
-    fn leftovers(&self, age: Duration) -> io::Result<Option<(File, Vec<(PathBuf, Note)>)>> {
+    fn leftovers(&self, age: Duration) -> io::Result<Option<Leftovers>> {
         if !self.folder.is_dir() {
             return Ok(None);
         }
