@@ -27,7 +27,7 @@ pub enum Doc {
 #[derive(Args, Debug)]
 pub struct DocAdd {
     #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    pub documents: Vec<PathBuf>,
     /// Repeated with the same key, it is the same document; for one file
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,

@@ -30,7 +30,8 @@ Commands on work take one of these, the nearest wins (the command line over the 
 | `--store NAME` | `TENURE_STORE` | the namespace |
 | `--token TOKEN` | `TENURE_TOKEN` | who asks a server |
 | `--token-file FILE` | `TENURE_TOKEN_FILE` | the same, in a file |
-| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `listen`, `lifecycles` and `protected` |
+| `--files DIR` | `TENURE_FILES` | the folder with the files of documents, where it is not beside the database; a server has its own |
+| `--config FILE` | `TENURE_CONFIG` | instead of the current folder's `tenure.toml`, which has `db`, `url`, `store`, `token_file`, `files`, `listen`, `lifecycles`, `protected`, `without`, `claim_retries`, `[claims]` ([claims.md](claims.md)) and `[[runs.steps]]` ([runs.md](runs.md)) |
 
 Commands on tasks (`todo`, `session`, `validate`) work on the list of the git repository that they are run in, unless one of the above is
 named. They take these too ([todos.md](todos.md)):

@@ -80,13 +80,13 @@ fn of(id: &str, what: &str) -> Target {
 }
 
 fn add(arguments: &DocAdd, output: &mut Output) -> Result<Outcome, Error> {
-    if arguments.files.len() > 1 && arguments.idempotency_key.is_some() {
+    if arguments.documents.len() > 1 && arguments.idempotency_key.is_some() {
         let why = "each file needs a key of its own: add them one by one".to_string();
         return Err(Error::NotJson { what: "--idempotency-key".to_string(), why });
     }
     block_on(async {
         let client = Client::at(&arguments.at, Access::MayCreate).await?;
-        for file in &arguments.files {
+        for file in &arguments.documents {
             let unreadable = |why| Error::Unreadable { file: file.display().to_string(), why, near: None };
             let bytes = std::fs::read(file).map_err(unreadable)?;
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
