@@ -180,7 +180,9 @@ impl Supply {
             let lease = self.leases.pop().expect("there are enough");
             return (operation.about("", lease["execution"].as_str().unwrap()), lease["lease_token"].clone());
         }
-        let job = if operation.path.contains("{id}") { self.jobs.pop() } else { self.jobs.last().cloned() };
+        // What is about other things finds that a job is none of them, and leaves it as it was.
+        let uses_up = ["/v1/items/{id}", "/v1/jobs/{id}"].iter().any(|path| operation.path.starts_with(path));
+        let job = if uses_up { self.jobs.pop() } else { self.jobs.last().cloned() };
         (operation.about(job.expect("there are enough").as_str().unwrap(), ""), Value::Null)
     }
 }
