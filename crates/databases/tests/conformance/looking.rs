@@ -7,8 +7,8 @@ use tenure_core::item::Link;
 use tenure_core::request::*;
 use tenure_core::time::Time;
 use tenure_core::world::{Lane, LaneKey, NameKey, NameScope, Named};
+use tenure_databases::Database;
 use tenure_databases::look::{Ahead, Look};
-use tenure_databases::{Database, Order};
 
 use crate::harness::{Bench, Harness};
 use crate::limited::limited;
