@@ -26,6 +26,8 @@ fn rates() -> impl Strategy<Value = Rate> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
     // covers: K-38
     #[test]
     fn what_starts_under_a_rate_is_within_it_in_every_span(

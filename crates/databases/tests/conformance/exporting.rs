@@ -18,8 +18,8 @@ use crate::harness::{Bench, Harness};
 use crate::requests::*;
 
 pub async fn an_export_is_replayed_to_the_same_log<H: Harness>(bench: &Bench<H>) {
-    for seed in 0..3 {
-        live(bench, seed, 120).await;
+    for seed in 0..2 {
+        live(bench, seed, 80).await;
         let file = exported(bench).await;
         is_sound(&file);
         database_is_sound(bench).await;

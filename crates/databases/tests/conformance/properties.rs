@@ -216,7 +216,7 @@ fn a_batch_is_its_requests_one_by_one_on_memory() {
 
 #[test]
 fn what_is_loaded_is_enough_on_sqlite() {
-    holds(40, steps(), loaded_is_enough::<Sqlite>);
+    holds(30, steps(), loaded_is_enough::<Sqlite>);
 }
 
 #[test]
@@ -227,14 +227,14 @@ fn what_is_loaded_is_enough_on_postgres() {
 // covers: K-02
 #[test]
 fn a_batch_is_its_requests_one_by_one_on_sqlite() {
-    holds(30, batches(), a_batch_is_its_requests::<Sqlite, Sqlite>);
+    holds(20, batches(), a_batch_is_its_requests::<Sqlite, Sqlite>);
 }
 
 /// Two databases that have nothing in common but what they are told answer, keep and log the same.
 // covers: K-02
 #[test]
 fn sqlite_does_what_memory_does() {
-    holds(40, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
+    holds(30, batches(), a_batch_is_its_requests::<Sqlite, Memory>);
 }
 
 // covers: K-02

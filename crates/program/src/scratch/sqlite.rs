@@ -32,7 +32,9 @@ impl Folder {
 
     pub fn clear(&mut self) -> Result<(), Error> {
         for entry in fs::read_dir(self.path())? {
-            fs::remove_file(entry?.path())?;
+            let path = entry?.path();
+            // The files of documents are in a folder beside their database.
+            if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
         Ok(())
     }
