@@ -34,9 +34,11 @@ pub async fn leased(desk: &Desk<'_>) -> (Value, Value) {
     let order = loop {
         let page = desk.service.tenure.log_or_wait(after, 1_000, Duration::from_secs(1)).await.unwrap();
         after = page.last().map_or(after, |(position, _)| *position);
-        let orders = desk.get("/v1/work-orders?order=newest&limit=1").await;
-        if orders["items"][0]["ticket_id"] == id {
-            break orders["items"][0]["work_order_id"].clone();
+        // Others wait for the scheduler too, and several are scheduled at once.
+        let orders = desk.get("/v1/work-orders?order=newest&limit=100").await;
+        let ours = orders["items"].as_array().unwrap().iter().find(|order| order["ticket_id"] == id);
+        if let Some(order) = ours {
+            break order["work_order_id"].clone();
         }
     };
     scheduler.drain().await;
