@@ -1,10 +1,14 @@
 //! What holds for every route is written into the document here, once: problems, and tokens.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi as Document, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{
+    Content, OpenApi as Document, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+};
 
 /// What is said of every no (RFC 9457). Some have more fields, which their descriptions name.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,12 +32,38 @@ pub fn complete(document: &mut Document) {
     let components = document.components.get_or_insert_default();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.add_security_scheme(SCHEME, bearer);
+    let empty: BTreeSet<String> = components
+        .schemas
+        .iter()
+        .filter(|(_, schema)| needs_nothing(schema))
+        .map(|(name, _)| reference(name))
+        .collect();
     for (path, item) in &mut document.paths.paths {
         let PathItem { get, put, post, delete, patch, .. } = item;
         for operation in [get, put, post, delete, patch].into_iter().flatten() {
             describe(path, operation);
+            if let Some(RefOr::T(body)) = &mut operation.request_body {
+                let is_empty = |content: &RefOr<Content>| {
+                    let RefOr::T(Content { schema: Some(RefOr::Ref(to)), .. }) = content else {
+                        return false;
+                    };
+                    empty.contains(&to.ref_location)
+                };
+                if body.content.values().all(is_empty) {
+                    body.required = Some(Required::False);
+                }
+            }
         }
     }
+}
+
+fn reference(name: &str) -> String {
+    format!("#/components/schemas/{name}")
+}
+
+/// No body at all is the same as one without fields, so where no field is needed, no body is.
+fn needs_nothing(schema: &RefOr<Schema>) -> bool {
+    matches!(schema, RefOr::T(Schema::Object(object)) if object.required.is_empty())
 }
 
 fn describe(path: &str, operation: &mut Operation) {
