@@ -82,7 +82,8 @@ async fn carry(
 // covers: K-13, K-53
 #[test]
 fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
-    const LEASE: Duration = Duration::from_secs(4);
+    // A tenth of it is left between the two, and a busy machine may need some of that.
+    const LEASE: Duration = Duration::from_secs(10);
     on_postgres(async |url| {
         let (before, address) = url.split_once('@').unwrap();
         let (server, rest) = address.split_once('/').unwrap();
@@ -93,7 +94,8 @@ fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
         let mut child = Program::start(&format!("worker {through} w {}", LEASE.as_millis()));
         child.until("begun ");
         network.be_silent();
-        let stopped = child.until("stopped ").pop().unwrap();
+        let mut said = child.until("stopped ");
+        let stopped = said.pop().unwrap();
         let stopped = Time::from_micros(stopped.split(' ').nth(2).unwrap().parse().unwrap());
         let worker =
             tenure.worker("other").handle("job", async |_: Job| Ok(Done::default())).start().unwrap();
@@ -101,7 +103,11 @@ fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
         let [lost, done] = &whole.executions[..] else { panic!("{:?}", whole.executions) };
         assert!(stopped < lost.lease_expires_at, "{stopped} is before {}", lost.lease_expires_at);
         assert!(lost.lease_expires_at <= done.leased_at);
-        assert_eq!(child.until("thrown away").last().map(String::as_str), Some("thrown away 1"));
+        // Its handler and its counters are told at once: either may speak first.
+        if said.is_empty() {
+            said = child.until("thrown away");
+        }
+        assert_eq!(said, ["thrown away 1"]);
         // The network is back, and so is the worker, by itself.
         worker.drain().await;
         network.be_open();
