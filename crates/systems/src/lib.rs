@@ -12,6 +12,7 @@
 
 pub mod claims;
 pub mod post;
+pub mod process;
 pub mod runs;
 pub mod text;
 pub mod tickets;

@@ -11,6 +11,9 @@ use crate::run::{Folder, Run, folder, tenure};
 use crate::schema;
 use crate::serving::Server;
 
+/// What a command must not see.
+pub const SECRET: &str = "not for commands";
+
 /// Where the work of a test is.
 pub struct Place {
     pub folder: Folder,
@@ -102,7 +105,7 @@ impl Place {
         arguments.extend(options);
         arguments.extend(["--", "sh", "-c", script]);
         // Who opens the file needs none. Whoever it is for, a command does not get it.
-        let token = self.server.is_none().then_some("secret");
+        let token = self.server.is_none().then_some(SECRET);
         let mut worker = Process::start(&arguments, token);
         worker.until(&format!("working on {kind}"));
         worker
@@ -135,6 +138,7 @@ impl Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         command.env_remove("TENURE_TOKEN").envs(token.map(|token| ("TENURE_TOKEN", token)));
+        command.env("TENURE_SESSION", SECRET);
         let mut child = command.spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("it is a pipe"));
         Process { child, stdout }

@@ -85,8 +85,9 @@ impl Desk {
     }
 }
 
-const HELLO: &str =
-    "cat > errand.json.tmp; rm errand.json.tmp; echo \"hello, $TENURE_TITLE\" >> README.md; echo done";
+/// An executor that knows no secret.
+const HELLO: &str = "test -z \"$TENURE_SESSION\" || exit 1; \
+    cat > errand.json.tmp; rm errand.json.tmp; echo \"hello, $TENURE_TITLE\" >> README.md; echo done";
 
 // covers: M-01, M-02, M-03, M-04, M-09
 #[test]

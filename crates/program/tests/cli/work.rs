@@ -42,10 +42,10 @@ fn a_command_knows_its_item_and_no_secret() {
     for place in Place::both("work_environment") {
         let job = place.json(&["job", "submit", r#"{"to": "Ada"}"#, "--key", "k", "--json"]);
         let id = job["id"].as_str().unwrap();
-        let script = r#"echo "$TENURE_ITEM $TENURE_EXECUTION $TENURE_ATTEMPT $TENURE_KIND $TENURE_KEY $TENURE_STORE [$TENURE_TOKEN] $(cat)""#;
+        let script = r#"echo "$TENURE_ITEM $TENURE_EXECUTION $TENURE_ATTEMPT $TENURE_KIND $TENURE_KEY $TENURE_STORE $(env | grep -c 'not for commands') $(cat)""#;
         let _worker = place.work(&[], script);
         let output = place.at_rest(id)["output"].clone();
-        assert_eq!(output, format!(r#"{id} {id}-1 1 job k default [] {{"to": "Ada"}}"#));
+        assert_eq!(output, format!(r#"{id} {id}-1 1 job k default 0 {{"to": "Ada"}}"#));
     }
 }
 

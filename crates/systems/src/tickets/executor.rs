@@ -10,8 +10,9 @@ use serde_json::Value;
 use tenure::core::id::ItemId;
 
 use super::kept::{Checked, Outcome, Patch, Snapshot, WorkOrder};
-use super::process;
+use super::process::run;
 use crate::post::{NotAnswered, Poster};
+use crate::process;
 
 /// What is said of an executor's last lines.
 const LINES_MAX: usize = 100;
@@ -132,11 +133,12 @@ impl Executor for Program {
             let Some((program, rest)) = command.split_first() else {
                 return Err(NotExecuted { reason: "there is no command".to_string(), permanent: true });
             };
-            let mut start = process::command(program, folder.as_deref());
+            let mut start = process::command(program);
             start.args(rest).envs(errand.variables());
             let input = serde_json::to_vec(&errand).map_err(|why| not(why.to_string()))?;
-            let ran = process::run(start, &input).await.map_err(|why| not(format!("{program}: {why}")))?;
-            Ok(Made::ended(ran.code, &ran.output, ran.said.lines().map(str::to_string)))
+            let ran = run(start, folder.as_deref(), &input).await;
+            let ran = ran.map_err(|why| not(format!("{program}: {why}")))?;
+            Ok(Made::ended(ran.status.code(), &ran.output.bytes, ran.said.text().lines().map(str::to_string)))
         })
     }
 }

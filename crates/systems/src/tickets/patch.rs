@@ -8,7 +8,8 @@ use tenure::databases::outside::chance;
 
 use super::judge::PATCH;
 use super::kept::{Checked, Patch};
-use super::process::{self, Ran};
+use super::process;
+use crate::process::{Ran, command, shell};
 use crate::time::within;
 
 /// How long a gate's command may take.
@@ -34,17 +35,15 @@ pub async fn check(repository: &Path, patch: &Patch, gates: &[String]) -> Vec<Ch
 }
 
 async fn run(gate: &str, typed: &str, folder: &Path) -> Checked {
-    let mut command = process::command("sh", Some(folder));
-    command.args(["-c", typed]);
-    match within(GATE_LIMIT, process::run(command, b"")).await {
+    match within(GATE_LIMIT, process::run(shell(typed), Some(folder), b"")).await {
         Ok(Ok(ran)) => {
-            let mut heard = ran.output.clone();
-            heard.extend_from_slice(ran.said.as_bytes());
+            let code = ran.status.code();
+            let heard = [ran.output.bytes, ran.said.bytes].concat();
             let said = last(&String::from_utf8_lossy(&heard));
-            let end = ran.code.map_or("a signal ended it".to_string(), |code| format!("exit code {code}"));
+            let end = code.map_or("a signal ended it".to_string(), |code| format!("exit code {code}"));
             let detail = if said.is_empty() { end } else { format!("{end}: {said}") };
             let output_sha256 = Some(Hash::of(&heard).to_string());
-            Checked { exit_code: ran.code, output_sha256, ..Checked::new(gate, ran.code == Some(0), detail) }
+            Checked { exit_code: code, output_sha256, ..Checked::new(gate, code == Some(0), detail) }
         }
         Ok(Err(why)) => Checked::new(gate, false, format!("it could not be started: {why}")),
         Err(_) => Checked::new(gate, false, format!("it took more than {} s", GATE_LIMIT.as_secs())),
@@ -95,13 +94,13 @@ impl Copy {
 
 /// Runs git in a folder. What it says when it fails is why.
 pub(super) async fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, String> {
-    let mut command = process::command("git", Some(folder));
+    let mut command = command("git");
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false"]).args(arguments);
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-    match within(GIT_LIMIT, process::run(command, input)).await {
-        Ok(Ok(Ran { code: Some(0), is_cut: false, output, .. })) => Ok(output),
-        Ok(Ok(Ran { is_cut: true, .. })) => Err("it is too much to be kept".to_string()),
-        Ok(Ok(ran)) => Err(last(&ran.said)),
+    match within(GIT_LIMIT, process::run(command, Some(folder), input)).await {
+        Ok(Ok(Ran { output, .. })) if output.is_cut => Err("it is too much to be kept".to_string()),
+        Ok(Ok(Ran { status, output, .. })) if status.success() => Ok(output.bytes),
+        Ok(Ok(ran)) => Err(last(&ran.said.text())),
         Ok(Err(why)) => Err(format!("git could not be started: {why}")),
         Err(_) => Err(format!("git took more than {} s", GIT_LIMIT.as_secs())),
     }

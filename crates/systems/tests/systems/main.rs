@@ -10,6 +10,7 @@ mod kit;
 mod llm;
 mod policy;
 mod posting;
+mod process;
 mod runs;
 mod sniff;
 mod steps;

@@ -17,7 +17,7 @@ use crate::client::Target;
 use crate::commands::work::desk::{Desk, Lease, is_lost};
 use crate::commands::work::hold::Hold;
 use crate::commands::work::keeper::Keeper;
-use crate::commands::work::process::{Group, Process};
+use crate::commands::work::process::Process;
 use crate::commands::work::told::Told;
 use crate::outcome::Error;
 use crate::time::{Stopwatch, pause};
@@ -122,12 +122,11 @@ impl Orders {
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let input = serde_json::to_vec(errand).map_err(|why| why.to_string())?;
         let (name, folder) = (errand.work_order_id.to_string(), Some(worktree.folder.as_path()));
-        let process = Process::start(&self.command, &variables, input, &name, &self.keeper, folder)
+        let (kept, process) = Process::start(&self.command, &variables, input, &name, &self.keeper, folder)
             .map_err(|why| format!("the command could not be started: {why}"))?;
-        let running = Running(process.group);
         let budget_ms = errand.work_order.budget_ms;
-        let ended = timeout(Duration::from_millis(budget_ms), process.end()).await;
-        drop(running);
+        let ended = timeout(Duration::from_millis(budget_ms), process.end(&kept)).await;
+        drop(kept);
         match ended {
             Err(_) => Ok(Made::exhausted(budget_ms)),
             Ok(Err(why)) => Err(format!("its command was lost: {why}")),
@@ -176,14 +175,5 @@ impl Orders {
             Ok(told) => told.in_words(),
             Err(lost) => format!("lost its lease: {}", lost.0),
         }
-    }
-}
-
-/// A command that runs. Dropped, it is dead, and all that it started.
-struct Running(Group);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill();
     }
 }

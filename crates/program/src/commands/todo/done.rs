@@ -1,6 +1,7 @@
 //! `tenure todo done`: validate, run the gates here, and send what came of them. Whether that is a proof the list decides.
 
 use std::fs::{File, TryLockError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -68,7 +69,7 @@ async fn prove(
     let _alone = alone(workspace, deadline).await?;
     let (mut results, mut artifacts) = (vec![validate(desk, todo, &facts, deadline).await?], Vec::new());
     let mut runs: Vec<GateRun> = Vec::new();
-    let keeper = Keeper::start(&format!("todo-{}", std::process::id()))?;
+    let keeper = Arc::new(Keeper::start(&format!("todo-{}", std::process::id()))?);
     for text in &todo.gates {
         let gate: Gate = text.parse().map_err(|why| Error::Strange(format!("{why}")))?;
         output.remark(format_args!("running {gate}"));

@@ -1,18 +1,16 @@
 //! Gates, run in the caller's workspace: bounded, with everything that they started ended, and their output made comparable.
 
 use std::fs;
-use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tenure_core::hash::Hash;
+use tenure_systems::process::{self, Keep};
 use tenure_systems::todos::normal::normal;
 use tenure_systems::todos::plan::{Check, Gate};
 use tenure_systems::todos::receipt::{Artifact, GateResult, GateRun, OUTPUT_BYTES_MAX};
 use tenure_systems::todos::workspace::Workspace;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::desk::DECIDING;
@@ -23,8 +21,6 @@ use crate::time::Stopwatch;
 
 /// Of what a gate prints so much counts. A gate that says more says it to nobody.
 const HEARD_BYTES_MAX: usize = 8 << 20;
-/// Whoever has left the group and still holds the output is not listened to for longer.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long all of it may take.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +78,7 @@ pub async fn run(
     gate: &Gate,
     todo: &Shown,
     workspace: &Workspace,
-    keeper: &Keeper,
+    keeper: &Arc<Keeper>,
     deadline: Deadline,
 ) -> Result<Ran, Error> {
     let began = Stopwatch::start();
@@ -117,82 +113,25 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 
-/// A command and all that it started; ended when this is dropped.
-struct Group<'a> {
-    number: Option<u32>,
-    keeper: &'a Keeper,
-}
-
-impl Group<'_> {
-    fn kill(&self) {
-        let group = self.number.and_then(|number| i32::try_from(number).ok()).and_then(Pid::from_raw);
-        if let Some(group) = group {
-            // One that has ended by itself is as dead.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Group<'_> {
-    fn drop(&mut self) {
-        self.kill();
-        self.number.iter().for_each(|number| self.keeper.ended(*number));
-    }
-}
-
 /// What it printed is its standard output and then its standard error: how the two mix differs from run to run.
 async fn run_command(
     command: &str,
     todo: &Shown,
     workspace: &Workspace,
-    keeper: &Keeper,
+    keeper: &Arc<Keeper>,
     deadline: Deadline,
 ) -> Result<(ExitStatus, Vec<u8>), Error> {
-    let mut start = Command::new("sh");
-    start
-        .arg("-c")
-        .arg(command)
-        .current_dir(&workspace.root)
-        .env(DECIDING, &todo.todo_id)
-        .env(MARK, &keeper.worker);
-    // A gate decides; it does not act for whoever runs it.
-    for secret in ["TENURE_SESSION", "TENURE_TOKEN", "TENURE_TOKEN_FILE"] {
-        start.env_remove(secret);
-    }
-    start.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut start = process::shell(command);
+    start.current_dir(&workspace.root).env(DECIDING, &todo.todo_id).env(MARK, &keeper.worker);
     let failed = |why: std::io::Error| Error::Command { program: "sh".to_string(), why: why.to_string() };
-    let mut child = start.process_group(0).kill_on_drop(true).spawn().map_err(failed)?;
-    let group = Group { number: child.id(), keeper };
-    child.id().into_iter().for_each(|number| keeper.begun(number));
-    let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
-    let (first, second) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-    let ended = async {
-        let mut listening =
-            std::pin::pin!(async { tokio::join!(hear(stdout, &first), hear(stderr, &second)) });
-        tokio::select! {
-            // It may close its ends and go on.
-            _ = &mut listening => child.wait().await,
-            status = child.wait() => {
-                group.kill();
-                let _ = timeout(LAST_WORDS, &mut listening).await;
-                status
-            }
+    let (group, running) = process::start(start).map_err(failed)?;
+    let kept = keeper.keeps(group);
+    let keep = Keep::First(HEARD_BYTES_MAX);
+    match timeout(deadline.left(), running.end(&kept.group, b"", keep, keep)).await {
+        Ok(ran) => {
+            let ran = ran.map_err(failed)?;
+            Ok((ran.status, [ran.output.bytes, ran.said.bytes].concat()))
         }
-    };
-    let Ok(status) = timeout(deadline.left(), ended).await else {
-        return Err(deadline.over("timeout", &format!("`{command}` did not end")));
-    };
-    let mut heard = std::mem::take(&mut *first.lock().expect("nobody panics while holding it"));
-    heard.extend_from_slice(&second.lock().expect("nobody panics while holding it"));
-    Ok((status.map_err(failed)?, heard))
-}
-
-/// Reads to the end, and keeps what counts.
-async fn hear(mut from: impl AsyncRead + Unpin, heard: &Mutex<Vec<u8>>) {
-    let mut chunk = vec![0; 64 << 10];
-    while let Ok(count @ 1..) = from.read(&mut chunk).await {
-        let mut heard = heard.lock().expect("nobody panics while holding it");
-        let room = HEARD_BYTES_MAX.saturating_sub(heard.len());
-        heard.extend_from_slice(&chunk[..count.min(room)]);
+        Err(_) => Err(deadline.over("timeout", &format!("`{command}` did not end"))),
     }
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::Lines;
+use tenure_systems::process::Group;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::ahead::Pace;
 use super::desk::{Desk, Lease, Lost};
 use super::hold::Hold;
-use super::keeper::Keeper;
-use super::process::{Group, Process};
+use super::keeper::{Keeper, KeptGroup};
+use super::process::Process;
 use super::told::{Ended, Stopped, Told};
 use crate::time::{Stopwatch, pause};
 
@@ -62,14 +63,14 @@ impl Attempt {
             return self.lost(&Lost("it came too late".to_string()));
         }
         let began = Stopwatch::start();
-        let process = match self.start() {
-            Ok(process) => process,
+        let (kept, process) = match self.start() {
+            Ok(started) => started,
             Err(why) => {
                 let told = Told::Failed { reason: format!("the command could not be started: {why}") };
                 return self.tell(&Lines::default(), told).await;
             }
         };
-        let attended = self.attend(process).await;
+        let attended = self.attend(kept, process).await;
         // Others may begin while this one's end is told.
         drop(slot);
         self.shared.pace.took(began.elapsed());
@@ -97,7 +98,7 @@ impl Attempt {
         self.tell(&Lines::default(), Told::given_back()).await
     }
 
-    fn start(&self) -> std::io::Result<Process> {
+    fn start(&self) -> std::io::Result<(KeptGroup, Process)> {
         let lease = &self.lease;
         let attempt = lease.attempt.to_string();
         let trace = lease.traceparent.as_deref().unwrap_or_default();
@@ -119,9 +120,9 @@ impl Attempt {
     }
 
     /// Keeps the lease while the command runs, and ends the command when the lease is lost or somebody says so.
-    async fn attend(&mut self, process: Process) -> Result<(Ended, Option<Stopped>), Lost> {
-        let group = process.group;
-        let mut ended = std::pin::pin!(process.end());
+    async fn attend(&mut self, kept: KeptGroup, process: Process) -> Result<(Ended, Option<Stopped>), Lost> {
+        let group = &kept.group;
+        let mut ended = std::pin::pin!(process.end(&kept));
         let mut stop: Option<Stop> = None;
         let mut renewal = None;
         let lost = loop {
@@ -196,7 +197,7 @@ struct Stop {
 }
 
 impl Stop {
-    fn now(why: Stopped, grace: Duration, group: Group) -> Stop {
+    fn now(why: Stopped, grace: Duration, group: &Group) -> Stop {
         group.terminate();
         Stop { why, since: Stopwatch::start(), grace }
     }

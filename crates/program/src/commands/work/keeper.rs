@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tenure_systems::process::Group;
 
 /// This very program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
@@ -31,8 +33,14 @@ impl Keeper {
         Ok(Keeper { worker: worker.to_string(), kept })
     }
 
-    /// A command has begun: the group of this number.
-    pub fn begun(&self, group: u32) {
+    /// A command has begun.
+    pub fn keeps(self: &Arc<Keeper>, group: Group) -> KeptGroup {
+        group.number().into_iter().for_each(|number| self.begun(number));
+        KeptGroup { group, keeper: self.clone() }
+    }
+
+    /// The group of this number has begun.
+    fn begun(&self, group: u32) {
         let mut kept = self.kept();
         kept.groups.insert(group);
         if kept.say(&format!("+{group}")).is_err() {
@@ -40,7 +48,7 @@ impl Keeper {
         }
     }
 
-    pub fn ended(&self, group: u32) {
+    fn ended(&self, group: u32) {
         let mut kept = self.kept();
         kept.groups.remove(&group);
         if kept.say(&format!("-{group}")).is_err() {
@@ -60,6 +68,20 @@ impl Keeper {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect("nobody panics while holding it")
+    }
+}
+
+/// A group that the keeper knows of. Dropped, it is killed, and then over.
+#[derive(Debug)]
+pub struct KeptGroup {
+    pub group: Group,
+    keeper: Arc<Keeper>,
+}
+
+impl Drop for KeptGroup {
+    fn drop(&mut self) {
+        self.group.kill();
+        self.group.number().into_iter().for_each(|number| self.keeper.ended(number));
     }
 }
 

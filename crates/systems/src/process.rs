@@ -1,0 +1,204 @@
+//! A command, run within bounds: in a process group of its own, fed, listened to, and ended with all that it started.
+//!
+//! ```text
+//! command ─▶ start ─▶ Group       dropped, or told to: all of it is ended
+//!                └──▶ Running ─▶ end: what it said, whole, and how it ended
+//! ```
+//!
+//! - What it wrote before it ended is heard, also when its end is noticed first.
+//! - Whoever holds its output longer than it lives is killed with its group; whoever has left the group is not waited for.
+//! - How long it may take is for the caller to say: nobody waits any more, and the group is dropped.
+
+use std::ffi::OsStr;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+
+use crate::time::within;
+
+/// Who asks is not for what is started: no command acts for whoever runs it.
+pub const SECRETS: [&str; 3] = ["TENURE_SESSION", "TENURE_TOKEN", "TENURE_TOKEN_FILE"];
+/// Where a server keeps everything, maybe with a password: hidden from what servers start. The commands that people run go on
+/// with it: `tenure validate` in a gate, or a worker's command that submits more, would otherwise make a database of their own.
+pub const DATABASE: &str = "TENURE_DB";
+/// What was written before the end is in a pipe, and read in no time. Whoever has left the group and still holds the pipe is not
+/// listened to for longer.
+const LISTEN_ON: Duration = Duration::from_secs(1);
+/// As much as a pipe holds.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// A command without the secrets, ready to be started: it is fed by a pipe and heard by two.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    command
+}
+
+/// A line for a shell. It has nothing to read, and no pipe for it: there are programs that read one instead of files.
+pub fn shell(line: &str) -> Command {
+    let mut command = command("sh");
+    command.arg("-c").arg(line).stdin(Stdio::null());
+    command
+}
+
+/// A command and all that it started, but for whoever has left. Dropped, they are killed.
+#[derive(Debug)]
+pub struct Group(Option<Pid>);
+
+impl Group {
+    /// Its number, which is that of the command.
+    pub fn number(&self) -> Option<u32> {
+        self.0.and_then(|group| u32::try_from(group.as_raw_nonzero().get()).ok())
+    }
+
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // One that has ended by itself is as dead.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What is kept of what a command writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The first so many bytes. The rest is read and dropped.
+    First(usize),
+    /// The last so many bytes.
+    Last(usize),
+    /// All of it, up to so many bytes. With more there is no use in going on: the group is killed.
+    All(usize),
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: ExitStatus,
+    pub output: Heard,
+    /// Its standard error.
+    pub said: Heard,
+}
+
+/// Runs a command to its end. Whoever stops waiting for it ends it.
+pub async fn run(command: Command, input: &[u8], output: Keep, said: Keep) -> io::Result<Ran> {
+    let (group, running) = start(command)?;
+    running.end(&group, input, output, said).await
+}
+
+pub fn start(mut command: Command) -> io::Result<(Group, Running)> {
+    let child = command.spawn()?;
+    let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
+    Ok((group, Running(child)))
+}
+
+/// A command that was started, to be fed and listened to.
+#[derive(Debug)]
+pub struct Running(Child);
+
+impl Running {
+    /// Waits for its end. Whatever it leaves running is ended, too.
+    pub async fn end(self, group: &Group, input: &[u8], output: Keep, said: Keep) -> io::Result<Ran> {
+        let mut said = Heard::new(said);
+        let (status, output) = self
+            .end_heard(group, input, output, async |stderr: ChildStderr| said.listen(stderr, group).await)
+            .await?;
+        Ok(Ran { status, output, said })
+    }
+
+    /// The same, with somebody else to hear its standard error.
+    pub async fn end_heard(
+        mut self,
+        group: &Group,
+        input: &[u8],
+        output: Keep,
+        hear: impl AsyncFnOnce(ChildStderr),
+    ) -> io::Result<(ExitStatus, Heard)> {
+        let (stdin, stdout, stderr) = (self.0.stdin.take(), self.0.stdout.take(), self.0.stderr.take());
+        let (stdout, stderr) = (stdout.expect("it is a pipe"), stderr.expect("it is a pipe"));
+        let mut output = Heard::new(output);
+        let status = {
+            let all = async { tokio::join!(feed(stdin, input), output.listen(stdout, group), hear(stderr)) };
+            let mut all = std::pin::pin!(all);
+            tokio::select! {
+                // It may close its ends and go on.
+                _ = &mut all => {
+                    let status = self.0.wait().await;
+                    group.kill();
+                    status
+                }
+                status = self.0.wait() => {
+                    group.kill();
+                    let _ = within(LISTEN_ON, &mut all).await;
+                    status
+                }
+            }
+        };
+        Ok((status?, output))
+    }
+}
+
+/// A command that does not read its input has closed it, which is its right.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input).await;
+    }
+}
+
+/// What was kept of what a command wrote.
+#[derive(Debug)]
+pub struct Heard {
+    pub bytes: Vec<u8>,
+    /// It wrote more than is kept.
+    pub is_cut: bool,
+    keep: Keep,
+}
+
+impl Heard {
+    fn new(keep: Keep) -> Heard {
+        Heard { bytes: Vec::new(), is_cut: false, keep }
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    async fn listen(&mut self, mut from: impl AsyncRead + Unpin, group: &Group) {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        while let Ok(count @ 1..) = from.read(&mut chunk).await {
+            self.bytes.extend_from_slice(&chunk[..count]);
+            let (Keep::First(most) | Keep::Last(most) | Keep::All(most)) = self.keep;
+            let over = self.bytes.len().saturating_sub(most);
+            if over == 0 {
+                continue;
+            }
+            self.is_cut = true;
+            match self.keep {
+                Keep::First(_) => self.bytes.truncate(most),
+                Keep::Last(_) => drop(self.bytes.drain(..over)),
+                Keep::All(_) => return group.kill(),
+            }
+        }
+    }
+}
