@@ -11,6 +11,7 @@
 //! The same name is its routes in the server and its command in the program.
 
 pub mod claims;
+mod desk;
 pub mod post;
 pub mod process;
 pub mod runs;

@@ -1,17 +1,12 @@
 //! What goes on by itself: the orchestrator, and the workers that decompose claims and compute verdicts.
-//!
-//! Any number of processes may do this on one database. Each store that has claims gets its workers as soon as one is seen there.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure::core::actor::{Actor, Role};
 use tenure::core::word::Store;
-use tenure::{Done, Failure, Job, Tenure, Worker};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tenure::{Done, Error, Failure, Job, Tenure, Worker};
 
 use super::decompose::NotDecomposed;
 use super::decompose::domains::Decomposers;
@@ -21,12 +16,7 @@ use super::kept::{CLAIM, RECHECK, TRUTHBIT, VERDICT};
 use super::orchestrator::Orchestrator;
 use super::policy::Policy;
 use super::weighing;
-use crate::time::pause;
-
-/// The database is away: no sooner is it asked again.
-const AWAY: Duration = Duration::from_millis(500);
-/// Each store has workers of its own, which look for work now and then. More are left to other processes.
-const STORES_MAX: usize = 100;
+use crate::desk::{self, Employed, System};
 
 /// How claims are worked on.
 #[derive(Clone, Debug)]
@@ -85,8 +75,7 @@ impl Retries {
 /// What this process does for claims. Dropped, it stops and nobody waits for it.
 #[derive(Debug)]
 pub struct Running {
-    stop: watch::Sender<bool>,
-    tasks: JoinSet<()>,
+    desk: desk::Running,
     counters: Arc<Counters>,
 }
 
@@ -95,7 +84,6 @@ pub struct Running {
 pub struct Counters {
     enqueued: AtomicU64,
     retried: AtomicU64,
-    failed_turns: AtomicU64,
 }
 
 impl Counters {
@@ -107,22 +95,15 @@ impl Counters {
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
-
-    /// Turns that ended in an error, and were taken again.
-    pub fn failed_turns(&self) -> u64 {
-        self.failed_turns.load(Ordering::Relaxed)
-    }
 }
 
 /// Starts everything that claims need to move on by themselves.
 pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
-    let (stop, stopped) = watch::channel(false);
     let counters: Arc<Counters> = Arc::default();
-    let mut tasks = JoinSet::new();
-    let desk = Desk { tenure: tenure.clone(), settings, counters: counters.clone() };
-    let handle = desk.settings.guarded.handle()?;
-    tasks.spawn_on(desk.run(stopped), &handle);
-    Ok(Running { stop, tasks, counters })
+    let threads = settings.guarded.handle()?;
+    let orchestrator = Orchestrator { tenure: tenure.clone(), retries: settings.retries };
+    let desk = Desk { orchestrator, settings, counters: counters.clone() };
+    Ok(Running { desk: desk::Running::start(desk, &threads), counters })
 }
 
 impl Running {
@@ -130,99 +111,39 @@ impl Running {
         &self.counters
     }
 
+    /// Turns that ended in an error, and were taken again.
+    pub fn failed_turns(&self) -> u64 {
+        self.desk.failed_turns()
+    }
+
     /// Takes up nothing more, lets what runs come to its end for as long as the grace lasts, and gives back the rest.
-    pub async fn drain(mut self) {
-        let _ = self.stop.send(true);
-        while self.tasks.join_next().await.is_some() {}
+    pub async fn drain(self) {
+        self.desk.drain().await;
     }
 }
 
 struct Desk {
-    tenure: Tenure,
+    orchestrator: Orchestrator,
     settings: Settings,
     counters: Arc<Counters>,
 }
 
-impl Desk {
-    async fn run(self, mut stopped: watch::Receiver<bool>) {
-        let mut workers: BTreeMap<Store, Vec<Worker>> = BTreeMap::new();
-        let orchestrator = Orchestrator { tenure: self.tenure.clone(), retries: self.settings.retries };
-        tokio::select! {
-            // True, or whoever could have said so is gone.
-            _ = stopped.wait_for(|stop| *stop) => {}
-            () = self.turns(&orchestrator, &mut workers) => {}
-        }
-        let mut draining = JoinSet::new();
-        for worker in workers.into_values().flatten() {
-            draining.spawn(worker.drain());
-        }
-        while draining.join_next().await.is_some() {}
-    }
+impl System for Desk {
+    const KINDS: &'static [&'static str] = &[CLAIM, VERDICT, RECHECK];
 
-    /// Turn after turn. One that fails is counted and taken again.
-    async fn turns(&self, orchestrator: &Orchestrator, workers: &mut BTreeMap<Store, Vec<Worker>>) {
-        let mut begun: Option<u64> = None;
-        loop {
-            let turned = match begun {
-                None => self.begin(orchestrator, workers).await,
-                Some(after) => self.turn(orchestrator, after, workers).await,
-            };
-            match turned {
-                Ok(read_to) => begun = Some(read_to),
-                Err(_) => {
-                    self.counters.failed_turns.fetch_add(1, Ordering::Relaxed);
-                    pause(AWAY).await;
-                }
-            }
-        }
-    }
-
-    /// Workers for what waits already, in whatever store.
-    async fn begin(
-        &self,
-        orchestrator: &Orchestrator,
-        workers: &mut BTreeMap<Store, Vec<Worker>>,
-    ) -> Result<u64, tenure::Error> {
-        self.employ(self.tenure.store(), workers)?;
-        for backlog in self.tenure.backlog_of_all().await? {
-            if [CLAIM, VERDICT, RECHECK].contains(&backlog.kind.as_str()) {
-                self.employ(&backlog.store, workers)?;
-            }
-        }
-        orchestrator.begins().await
-    }
-
-    async fn turn(
-        &self,
-        orchestrator: &Orchestrator,
-        after: u64,
-        workers: &mut BTreeMap<Store, Vec<Worker>>,
-    ) -> Result<u64, tenure::Error> {
-        let turn = orchestrator.turn(after).await?;
-        self.counters.enqueued.fetch_add(turn.enqueued as u64, Ordering::Relaxed);
-        self.counters.retried.fetch_add(turn.retried as u64, Ordering::Relaxed);
-        for store in &turn.stores {
-            self.employ(store, workers)?;
-        }
-        Ok(turn.read_to)
-    }
-
-    fn employ(&self, store: &Store, workers: &mut BTreeMap<Store, Vec<Worker>>) -> Result<(), tenure::Error> {
-        if !workers.contains_key(store) && workers.len() < STORES_MAX {
-            workers.insert(store.clone(), self.workers(store)?);
-        }
-        Ok(())
+    fn tenure(&self) -> &Tenure {
+        &self.orchestrator.tenure
     }
 
     /// Verdicts have workers of their own: a decomposer that hangs keeps no verdict waiting.
-    fn workers(&self, store: &Store) -> Result<Vec<Worker>, tenure::Error> {
+    fn workers(&mut self, store: &Store) -> Result<Vec<Worker>, Error> {
         let Settings { guarded, policy, concurrency, grace, .. } = &self.settings;
         let actor = Actor::new(Role::Worker, "claims".parse()?);
-        let tenure = self.tenure.acting(store.clone(), actor);
+        let tenure = self.orchestrator.tenure.acting(store.clone(), actor);
         let (guarded, of_bits) = (guarded.clone(), policy.clone());
         let decompose = move |job: Job| decompose(guarded.clone(), of_bits.clone(), job);
         let decomposers = tenure.worker("decomposer").concurrency(*concurrency).grace(*grace);
-        let (engine, policy) = (self.tenure.clone(), policy.clone());
+        let (engine, policy) = (self.orchestrator.tenure.clone(), policy.clone());
         let compute = move |job: Job| {
             let (engine, policy) = (engine.clone(), policy.clone());
             async move { weighing::compute(engine, &policy, job).await }
@@ -232,6 +153,20 @@ impl Desk {
             decomposers.handle(CLAIM, decompose).start()?,
             judges.handle(VERDICT, compute).handle(RECHECK, weighing::recheck).start()?,
         ])
+    }
+
+    async fn begins(&mut self) -> Result<u64, Error> {
+        self.orchestrator.begins().await
+    }
+
+    async fn turn(&mut self, after: u64, employed: &mut Employed) -> Result<u64, Error> {
+        let turn = self.orchestrator.turn(after).await?;
+        self.counters.enqueued.fetch_add(turn.enqueued as u64, Ordering::Relaxed);
+        self.counters.retried.fetch_add(turn.retried as u64, Ordering::Relaxed);
+        for store in &turn.stores {
+            employed.employ(self, store)?;
+        }
+        Ok(turn.read_to)
     }
 }
 

@@ -27,7 +27,6 @@ use tenure::databases::{Order, Query};
 use tenure::{Error, Job, Tenure, Worker};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::alive::Alive;
 use super::documents::{Documents, NotDone};
@@ -36,6 +35,7 @@ use super::library::Library;
 use super::pipeline::Pipeline;
 use super::worker;
 use super::{DOCUMENT, RUN};
+use crate::desk::{Standing, drained};
 use crate::time::within;
 
 /// Runs of a store at once. Steps may hold a document of 64 MiB each.
@@ -123,8 +123,7 @@ pub enum NotStarted {
 /// Runs are worked on as long as this is there. Dropped, it is told to drain and nobody waits for it.
 #[derive(Debug)]
 pub struct Running {
-    stop: watch::Sender<bool>,
-    tasks: JoinSet<()>,
+    standing: Standing,
     /// None once it has ended.
     runtime: Option<Runtime>,
     _alive: Option<Alive>,
@@ -134,14 +133,13 @@ impl Running {
     /// Takes no more runs, lets those that are held finish for as long as the grace lasts, and ends the rest by the recovery row: a run
     /// is not given back.
     pub async fn drain(mut self) {
-        self.stop.send_replace(true);
-        while self.tasks.join_next().await.is_some() {}
+        self.standing.drain().await;
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.standing.stop();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -165,12 +163,10 @@ pub async fn start(
         .thread_name("tenure-runs")
         .enable_all()
         .build()?;
-    let (stop, stopped) = watch::channel(false);
     let threads = runtime.handle().clone();
     let service = Service { tenure, library, pipeline, settings, threads, workers: BTreeMap::new() };
-    let mut tasks = JoinSet::new();
-    tasks.spawn_on(service.run(stopped), runtime.handle());
-    Ok(Running { stop, tasks, runtime: Some(runtime), _alive: alive })
+    let standing = Standing::start(runtime.handle(), |stopped| service.run(stopped));
+    Ok(Running { standing, runtime: Some(runtime), _alive: alive })
 }
 
 async fn recovered(tenure: &Tenure, library: &Library, settings: &Settings) -> Result<Alive, NotStarted> {
@@ -218,11 +214,7 @@ impl Service {
                 _ = stop.wait_for(|stop| *stop) => break,
             }
         }
-        let mut draining = JoinSet::new();
-        for (_, worker) in std::mem::take(&mut self.workers) {
-            draining.spawn(worker.drain());
-        }
-        while draining.join_next().await.is_some() {}
+        drained(self.workers.into_values()).await;
     }
 
     async fn backlog(&self) -> Vec<Backlog> {
