@@ -12,6 +12,7 @@
 
 pub mod claims;
 mod desk;
+pub mod gate;
 pub mod post;
 pub mod process;
 pub mod runs;

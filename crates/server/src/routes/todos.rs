@@ -10,7 +10,7 @@ use tenure::core::code::Code;
 use tenure::core::id::ItemId;
 use tenure::core::word::{Kind, Label};
 use tenure::databases::Order;
-use tenure_systems::todos::plan::Gate;
+use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{Proof, Run};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN, Scope};
 use tenure_systems::todos::workspace::Facts;

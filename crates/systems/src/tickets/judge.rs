@@ -1,10 +1,10 @@
 //! The judgement on an output, as a pure function: what was made, what was checked, what a person said.
 
 use super::kept::{Attestation, Bundle, Checked, Outcome, WORK_ORDERS_MAX, WorkOrder};
+use crate::gate::Gate;
 
 /// The gate of every patch: it can be applied to the commit that it names.
 pub(super) const PATCH: &str = "patch";
-const HUMAN: &str = "human:";
 
 /// What the gate worker has to go by.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Judged {
 
 /// Whether a person is asked before the gate judges: only where nothing else speaks against the output.
 pub(super) fn awaits(order: &WorkOrder, bundle: &Bundle) -> bool {
-    let named = order.gates.iter().any(|gate| gate.starts_with(HUMAN));
+    let named = order.gates.iter().any(Gate::is_human);
     named && bundle.outcome == Outcome::Completed && bundle.checks.iter().all(|check| check.passed)
 }
 
@@ -54,9 +54,10 @@ pub(super) fn gates(evidence: &Evidence) -> Vec<Checked> {
         found.push(checked(PATCH).unwrap_or_else(|| unchecked(PATCH)));
     }
     for gate in &evidence.order.gates {
-        found.push(match gate.starts_with(HUMAN) {
-            true => attested(gate, evidence.attestation),
-            false => checked(gate).unwrap_or_else(|| unchecked(gate)),
+        let text = gate.to_string();
+        found.push(match gate.is_human() {
+            true => attested(&text, evidence.attestation),
+            false => checked(&text).unwrap_or_else(|| unchecked(&text)),
         });
     }
     found
@@ -128,7 +129,7 @@ mod tests {
             number: 1,
             budget_ms: 100,
             context_snapshot_id: RecordId(3),
-            gates: gates.iter().map(ToString::to_string).collect(),
+            gates: gates.iter().map(|gate| gate.parse().unwrap()).collect(),
         }
     }
 

@@ -13,6 +13,8 @@ use tenure::core::item::Item;
 use tenure::core::time::Time;
 use tenure::core::world::Record;
 
+use crate::gate::{self, NotAGate};
+
 pub(super) const TICKET: &str = "ticket";
 pub(super) const READY: &str = "ticket_ready";
 pub(super) const ORDER: &str = "work_order";
@@ -40,7 +42,7 @@ pub struct NewTicket {
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ms: Option<u64>,
-    /// What must hold of the result: `cmd:COMMAND`, `test:COMMAND`, `human:WHAT TO LOOK AT`.
+    /// What must hold of the result, as it is written: `cmd:COMMAND`, `test:COMMAND`, `human:WHAT TO LOOK AT`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
 }
@@ -48,6 +50,11 @@ pub struct NewTicket {
 impl NewTicket {
     pub(super) fn budget_ms(&self) -> u64 {
         self.budget_ms.unwrap_or(BUDGET.as_millis() as u64)
+    }
+
+    /// What must hold of the result. Nothing else is written; whoever writes a ticket past its operations is told by the scheduler.
+    pub(super) fn gates(&self) -> Result<Vec<gate::Gate>, NotAGate> {
+        self.gates.iter().map(|gate| gate::Gate::of_ticket(gate)).collect()
     }
 }
 
@@ -99,7 +106,7 @@ pub struct Snapshot {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    pub gates: Vec<String>,
+    pub gates: Vec<gate::Gate>,
     pub budget_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Said>,
@@ -127,7 +134,7 @@ pub struct WorkOrder {
     pub budget_ms: u64,
     pub context_snapshot_id: RecordId,
     #[serde(default)]
-    pub gates: Vec<String>,
+    pub gates: Vec<gate::Gate>,
 }
 
 /// The payload of a gate.

@@ -1,6 +1,7 @@
 //! What people do with tickets: create, list, show, approve, block, resolve.
 
 use tenure::core::answer::Answer;
+use tenure::core::code::{Code, Problem};
 use tenure::core::id::ItemId;
 use tenure::core::item::{Item, SharedItem};
 use tenure::core::request::{Command, EffectMove, Effects, Move};
@@ -15,10 +16,13 @@ use super::kept::{
 };
 use super::orders::Stored;
 use super::{Tickets, none};
+use crate::gate::NotAGate;
 
 impl Tickets {
     /// A new ticket. It waits for a person's approval.
     pub async fn create(&self, new: &NewTicket, idempotency_key: Option<&str>) -> Result<Ticket, Error> {
+        let wrong = |why: NotAGate| refused(Problem::new(Code::SchemaViolation, format!("gates: {why}")));
+        new.gates().map_err(wrong)?;
         let mut create = New::of(TICKET, new);
         if let Some(key) = idempotency_key {
             create = create.idempotency_key(key);
@@ -164,7 +168,7 @@ impl Tickets {
     }
 }
 
-pub(super) fn refused(problem: tenure::core::code::Problem) -> Error {
+pub(super) fn refused(problem: Problem) -> Error {
     Error::Refused(Box::new(Answer::Invalid(problem)))
 }
 

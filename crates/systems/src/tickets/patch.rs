@@ -9,6 +9,7 @@ use tenure::databases::outside::chance;
 use super::judge::PATCH;
 use super::kept::{Checked, Patch};
 use super::process;
+use crate::gate::Gate;
 use crate::process::{Ran, command, shell};
 use crate::time::within;
 
@@ -20,22 +21,23 @@ const GIT_LIMIT: Duration = Duration::from_secs(60);
 const DETAIL_CHARS_MAX: usize = 300;
 
 /// Checks a patch and the commands of these gates. Gates for people are left out.
-pub async fn check(repository: &Path, patch: &Patch, gates: &[String]) -> Vec<Checked> {
+pub async fn check(repository: &Path, patch: &Patch, gates: &[Gate]) -> Vec<Checked> {
     let copy = match Copy::of(repository, patch).await {
         Ok(copy) => copy,
         Err(why) => return vec![Checked::new(PATCH, false, why)],
     };
     let mut found = vec![Checked::new(PATCH, true, format!("it applies to {}", short(&patch.base)))];
     for gate in gates {
-        let Some((_, typed)) = gate.split_once(':').filter(|(sort, _)| *sort != "human") else { continue };
-        found.push(run(gate, typed, &copy.folder).await);
+        if let Some(command) = gate.command() {
+            found.push(run(&gate.to_string(), command, &copy.folder).await);
+        }
     }
     copy.remove().await;
     found
 }
 
-async fn run(gate: &str, typed: &str, folder: &Path) -> Checked {
-    match within(GATE_LIMIT, process::run(shell(typed), Some(folder), b"")).await {
+async fn run(gate: &str, line: &str, folder: &Path) -> Checked {
+    match within(GATE_LIMIT, process::run(shell(line), Some(folder), b"")).await {
         Ok(Ok(ran)) => {
             let code = ran.status.code();
             let heard = [ran.output.bytes, ran.said.bytes].concat();

@@ -10,8 +10,9 @@ use super::artifact::checked;
 use super::family::Family;
 use super::kept::{
     Earlier, Event, NewTicket, ONLY, ORDER, PAUSE, PauseState, READY, RUN, RunRecord, SNAPSHOT, Said,
-    Snapshot, TICKET, WorkOrder, is_kind, is_state, read, recorded,
+    Snapshot, TICKET, WorkOrder, blocker, is_kind, is_state, read, recorded,
 };
+use crate::gate::Gate;
 
 /// What has become of an event. The names are a promise.
 const SCHEDULED: &str = "SCHEDULED";
@@ -29,15 +30,19 @@ pub(super) async fn schedule(tenure: Tenure, job: Job) -> Result<Done, Failure> 
     let family = Family::of(&tenure, id).await?;
     let blockers: Vec<String> = family.open_blockers().map(|blocker| blocker.id.to_string()).collect();
     match (whole.item.state_name().as_str(), blockers.is_empty()) {
-        ("TODO", true) => plan(&tenure, job.id(), id, asked, &family).await,
-        ("TODO", false) => {
-            let why = format!("it has open blockers: {}", blockers.join(", "));
-            let pause = checked(PAUSE, PauseState::blocked(id, None, &why))?;
-            Done::with(&BLOCKED)?.record(PAUSE, ONLY, &pause)?.advance(id, "block", Some(&why))
-        }
+        ("TODO", true) => match asked.gates() {
+            Ok(gates) => plan(&tenure, job.id(), id, asked, gates, &family).await,
+            Err(why) => blocked(id, &why.to_string())?.create(blocker(id, &why.to_string())),
+        },
+        ("TODO", false) => blocked(id, &format!("it has open blockers: {}", blockers.join(", "))),
         ("BLOCKED", _) => Done::with(&BLOCKED),
         _ => Done::with(&NON_EXECUTABLE_STATUS),
     }
+}
+
+fn blocked(ticket: ItemId, why: &str) -> Result<Done, Failure> {
+    let pause = checked(PAUSE, PauseState::blocked(ticket, None, why))?;
+    Done::with(&BLOCKED)?.record(PAUSE, ONLY, &pause)?.advance(ticket, "block", Some(why))
 }
 
 /// The ticket that an event is about, if it is there and can be read.
@@ -58,6 +63,7 @@ async fn plan(
     event: ItemId,
     ticket: ItemId,
     asked: NewTicket,
+    gates: Vec<Gate>,
     family: &Family,
 ) -> Result<Done, Failure> {
     let resolved = said(tenure, ticket, "resolve").await?;
@@ -75,7 +81,7 @@ async fn plan(
         number,
         title: asked.title,
         description: asked.description,
-        gates: asked.gates.clone(),
+        gates: gates.clone(),
         budget_ms,
         approval: said(tenure, ticket, "approve").await?,
         resolved,
@@ -88,7 +94,7 @@ async fn plan(
         number,
         budget_ms,
         context_snapshot_id: RecordId::of(event, &label, &name),
-        gates: asked.gates,
+        gates,
     };
     let new = New::of(ORDER, &order).idempotency_key(event.to_string());
     Done::with(&SCHEDULED)?

@@ -8,11 +8,12 @@ use tenure::core::item::Link;
 use tenure::core::request::{Command, Create};
 use tenure::core::word::Key;
 
-use super::plan::{GATES_MAX, Gate};
+use super::plan::GATES_MAX;
 use super::receipt::{Proof, Run};
 use super::refusal::{Error, Refusal};
 use super::workspace::Facts;
 use super::{Changed, KIND, Todos};
+use crate::gate::Gate;
 
 /// A title is a line of a list.
 pub const TITLE_BYTES_MAX: usize = 500;

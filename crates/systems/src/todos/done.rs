@@ -11,12 +11,13 @@ use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Commit, Effects, NewRecord, Note};
 
 use super::asked::Proved;
-use super::plan::{Check, GATES_MAX, Gate, Plan};
+use super::plan::{GATES_MAX, Plan};
 use super::receipt::{FORMAT, Proof, VALIDATE};
 use super::refusal::{Error, Refusal};
 use super::task::{ATTESTATION, Attestation, PLAN, RECEIPT, RUN, Task};
 use super::workspace::Facts;
 use super::{Changed, Todos};
+use crate::gate::{Check, Gate};
 
 impl Todos {
     /// Makes a task Verified, with a proof that every blocking gate of its plan has passed on the tree of this workspace. The same

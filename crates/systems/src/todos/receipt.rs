@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use tenure::core::hash::Hash;
 use tenure::core::time::Time;
 
-use super::plan::{Gate, Plan};
+use super::plan::Plan;
+use crate::gate::Gate;
 
 /// The proof's form; another form has another name.
 pub const FORMAT: &str = "tenure-proof/1";

@@ -11,10 +11,11 @@ use tenure::core::word::Label;
 use tenure::core::world::Record;
 use tenure::databases::{Order, Query, Whole};
 
-use super::plan::{Gate, Plan};
+use super::plan::Plan;
 use super::receipt::{Proof, Receipt, Run};
 use super::refusal::{Error, Refusal};
 use super::{KIND, Todos};
+use crate::gate::Gate;
 
 /// The labels of what is kept beside a task.
 pub(super) const RECEIPT: &str = "receipt";

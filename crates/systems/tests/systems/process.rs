@@ -89,7 +89,7 @@ async fn with_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let base = repository(folder.path());
     let patch = Patch { base, branch: "main".to_string(), diff: String::new() };
-    let gate = "cmd:! env | grep 'a secret'".to_string();
+    let gate = "cmd:! env | grep 'a secret'".parse().unwrap();
     let checked = check(folder.path(), &patch, &[gate]).await;
     assert!(checked.len() == 2 && checked.iter().all(|check| check.passed), "a gate: {checked:?}");
 }

@@ -11,7 +11,7 @@ use tenure::core::id::ItemId;
 use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Take, Terms};
 use tenure::databases::Order;
-use tenure_systems::todos::plan::Gate;
+use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{Artifact, GateResult, Proof, Run, VALIDATE};
 use tenure_systems::todos::validate::{LIMIT, Scope};
 use tenure_systems::todos::workspace::Facts;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tenure_core::hash::Hash;
 use tenure_databases::outside;
-use tenure_systems::todos::plan::Gate;
+use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{GateResult, GateRun, Proof, Run, VALIDATE};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN};
 use tenure_systems::todos::workspace::{Facts, Workspace};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::hash::Hash;
+use tenure_systems::gate::{Check, Gate};
 use tenure_systems::process::{self, Keep};
 use tenure_systems::todos::normal::normal;
-use tenure_systems::todos::plan::{Check, Gate};
 use tenure_systems::todos::receipt::{Artifact, GateResult, GateRun, OUTPUT_BYTES_MAX};
 use tenure_systems::todos::workspace::Workspace;
 use tokio::time::timeout;

@@ -244,7 +244,7 @@ impl From<Order> for WorkOrderView {
             number: order.as_ref().map(|order| order.number),
             budget_ms: order.as_ref().map(|order| order.budget_ms),
             context_snapshot_id: of(|order| order.context_snapshot_id.to_string()),
-            gates: order.as_ref().map(|order| order.gates.clone()).unwrap_or_default(),
+            gates: order.iter().flat_map(|order| &order.gates).map(ToString::to_string).collect(),
             lease: Claim::of(&item),
             failure: reason.map(|reason| FailureView { reason: reason.to_string() }),
             created_at: item.created.to_string(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tenure::core::answer::Answer;
 use tenure::core::request::{Acquire, Command, Commit, Effects, Terms};
 use tenure::{New, Tenure};
-use tenure_systems::tickets::{Part, Settings, start};
+use tenure_systems::tickets::{NewTicket, Part, Settings, start};
 
 use super::kit::{Scene, payload, records, titled, willing};
 use crate::kit::on_kept;
@@ -42,6 +42,16 @@ fn an_event_without_a_ticket_to_work_on_ends_with_its_reason() {
         assert_eq!(scene.pause(blocked).await["reason"], "BLOCKED");
         let explained = scene.eva.explain(blocked).await.unwrap();
         assert_eq!(explained.runs[0].reason.as_deref(), Some("BLOCKED"));
+        // A gate that is none is refused; whoever writes it past the operations is told before anything runs.
+        let wrong = NewTicket { gates: vec!["cmd:a\nb".to_string()], ..titled("two lines") };
+        let refused = scene.eva.create(&wrong, None).await.unwrap_err();
+        assert_eq!(refused.code().unwrap().as_str(), "SCHEMA_VIOLATION");
+        let wrong = scene.tenure.create(New::of("ticket", &wrong)).await.unwrap().id;
+        scene.eva.approve(wrong, None).await.unwrap();
+        scene.until(wrong, "BLOCKED").await;
+        let why = scene.eva.show(wrong).await.unwrap().blockers.remove(0).reason;
+        assert_eq!(why, r#""cmd:a\nb" is no gate: it is one line"#);
+        assert_eq!(scene.pause(wrong).await["detail"], why);
         assert_eq!(scene.all("work_order").await.len(), 0);
         scheduler.drain().await;
     });
