@@ -8,12 +8,9 @@ use super::artifact::checked;
 use super::judge::{self, Evidence, Judged};
 use super::kept::{
     ATTESTATION, Attestation, BUNDLE, Bundle, Checked, Gate, ONLY, Outcome, PAUSE, PauseState, RUN,
-    RunRecord, WorkOrder, blocker, is_state, read, ready, recorded,
+    RunRecord, WorkOrder, blocker, is_state, read, ready, recorded, shortened,
 };
 use super::patch;
-
-/// What failed is told in the ticket's history too; all of it is in the run record.
-const WHY_CHARS_MAX: usize = 2_000;
 
 pub(super) async fn judge(tenure: Tenure, repository: Option<PathBuf>, job: Job) -> Result<Done, Failure> {
     let gate: Gate = job.payload()?;
@@ -71,7 +68,7 @@ pub(super) async fn judge(tenure: Tenure, repository: Option<PathBuf>, job: Job)
 fn pause(order: &WorkOrder, record: &RunRecord, bundle: Option<&Bundle>, judged: Judged) -> PauseState {
     let (ticket, order_id) = (order.ticket_id, record.work_order_id);
     let failed: Vec<String> = record.gates.iter().filter(|gate| !gate.passed).map(line).collect();
-    let why: String = failed.join("; ").chars().take(WHY_CHARS_MAX).collect();
+    let why = shortened(&failed.join("; "));
     let look = format!("read what happened: tenure ticket explain {ticket}");
     let next = match judged {
         Judged::Pass => {

@@ -34,6 +34,9 @@ pub const WORK_ORDERS_MAX: u32 = 3;
 /// How long a work order may take where its ticket does not say: long for a command, short for somebody who waits.
 pub const BUDGET: Duration = Duration::from_secs(600);
 
+/// What failed is told in the ticket's history too; all of it is in the run record.
+const WHY_CHARS_MAX: usize = 2_000;
+
 /// The payload of a ticket.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NewTicket {
@@ -295,6 +298,11 @@ pub(super) fn recorded<T: DeserializeOwned>(records: &[Record], label: &str) -> 
 
 pub(super) fn latest<'r>(records: &'r [Record], label: &str) -> Option<&'r Record> {
     records.iter().filter(|record| &*record.label == label).max_by_key(|record| (record.version, record.id))
+}
+
+/// As much of a reason as a history takes.
+pub(super) fn shortened(why: &str) -> String {
+    why.chars().take(WHY_CHARS_MAX).collect()
 }
 
 /// The event of a ticket that can be worked on.

@@ -10,7 +10,7 @@ use super::artifact::checked;
 use super::family::Family;
 use super::kept::{
     Earlier, Event, NewTicket, ONLY, ORDER, PAUSE, PauseState, READY, RUN, RunRecord, SNAPSHOT, Said,
-    Snapshot, TICKET, WorkOrder, blocker, is_kind, is_state, read, recorded,
+    Snapshot, TICKET, WorkOrder, blocker, is_kind, is_state, read, recorded, shortened,
 };
 use crate::gate::Gate;
 
@@ -32,7 +32,10 @@ pub(super) async fn schedule(tenure: Tenure, job: Job) -> Result<Done, Failure> 
     match (whole.item.state_name().as_str(), blockers.is_empty()) {
         ("TODO", true) => match asked.gates() {
             Ok(gates) => plan(&tenure, job.id(), id, asked, gates, &family).await,
-            Err(why) => blocked(id, &why.to_string())?.create(blocker(id, &why.to_string())),
+            Err(why) => {
+                let why = shortened(&why.to_string());
+                blocked(id, &why)?.create(blocker(id, &why))
+            }
         },
         ("TODO", false) => blocked(id, &format!("it has open blockers: {}", blockers.join(", "))),
         ("BLOCKED", _) => Done::with(&BLOCKED),
