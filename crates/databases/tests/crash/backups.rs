@@ -73,15 +73,21 @@ fn d8_a_dump_under_load_is_sound_and_the_beginning_of_the_original() {
             postgres::backup(&url, &place).expect("it can be dumped");
             acks.hear_all(&child.until("committed "));
             schema::raw().await.batch_execute(&format!("create database {elsewhere}")).await.unwrap();
-            let restored = Command::new("pg_restore").args(["--no-owner", "--dbname", &there]).arg(&place).status();
+            let restored =
+                Command::new("pg_restore").args(["--no-owner", "--dbname", &there]).arg(&place).status();
             assert!(restored.expect("pg_restore runs").success(), "{}", place.display());
-            let copy = Postgres::connect(&format!("{there}?schema={schema}"), postgres_options()).await.unwrap();
+            let copy =
+                Postgres::connect(&format!("{there}?schema={schema}"), postgres_options()).await.unwrap();
             // What has no place yet gets one there by itself: only what had one is the same.
             let (copied, whole) = (log(&copy).await, log(&original).await);
             assert!(!copied.is_empty() && whole.starts_with(&copied), "the copy's log begins the original's");
             check(&copy, &answered).await;
             drop(copy);
-            schema::raw().await.batch_execute(&format!("drop database {elsewhere} with (force)")).await.unwrap();
+            schema::raw()
+                .await
+                .batch_execute(&format!("drop database {elsewhere} with (force)"))
+                .await
+                .unwrap();
             let taken = postgres::backup(&url, &place).unwrap_err().to_string();
             assert!(taken.contains("exists already"), "{taken}");
         }

@@ -141,11 +141,12 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
     });
 }
 
-/// Waits until a statement of this schema waits for a lock of this sort.
-async fn somebody_waits(kit: &Kit, sort: &str) {
-    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and wait_event = $1 and query like $2";
+/// Waits until a statement of this schema waits for a row that somebody else has.
+async fn somebody_waits(kit: &Kit) {
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1 \
+                 and wait_event <> 'advisory'";
     let (watch, mine) = (schema::raw().await, format!("%{}%", kit.schema));
-    while watch.query_one(waits, &[&sort, &mine]).await.unwrap().get::<_, i64>(0) == 0 {}
+    while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
 }
 
 /// From now on every segment of the log does this before it is committed.
@@ -165,7 +166,8 @@ async fn before_each_commit(kit: &Kit, what: &str) {
 fn a_key_that_is_in_flight_is_waited_for() {
     with(async |kit| {
         // Any number that nobody else on the server uses: the schema is named by this process.
-        let lock = i64::from(std::process::id()) << 8;
+        let lock_number = std::process::id() << 8;
+        let lock = i64::from(lock_number);
         before_each_commit(&kit, &format!("perform pg_advisory_xact_lock_shared({lock})")).await;
         let other = open(&schema::url(&kit.schema)).await;
         for name in ["kept", "lost"] {
@@ -173,21 +175,24 @@ fn a_key_that_is_in_flight_is_waited_for() {
             kit.raw.query("select pg_advisory_lock($1)", &[&lock]).await.unwrap();
             let first = tried(&kit.database, std::slice::from_ref(&request));
             let second = async {
-                somebody_waits(&kit, "advisory").await;
+                let held = "select count(*) from pg_locks where locktype = 'advisory' and not granted and objid = $1";
+                let watch = schema::raw().await;
+                while watch.query_one(held, &[&lock_number]).await.unwrap().get::<_, i64>(0) == 0 {}
                 let freed = async {
-                    somebody_waits(&kit, "transactionid").await;
+                    somebody_waits(&kit).await;
                     // Its commit goes on, or its connection is gone.
                     if name == "lost" {
                         let end = "select pg_terminate_backend(pid, 5000) from pg_locks \
                                    where locktype = 'advisory' and not granted and objid = $1";
-                        assert_eq!(kit.raw.query(end, &[&(lock as u32)]).await.unwrap().len(), 1);
+                        assert_eq!(kit.raw.query(end, &[&lock_number]).await.unwrap().len(), 1);
                     }
                     kit.raw.query("select pg_advisory_unlock($1)", &[&lock]).await.unwrap();
                 };
                 tokio::join!(tried(&other, std::slice::from_ref(&request)), freed).0
             };
             let (first, second) = tokio::join!(first, second);
-            let both: Vec<_> = first.into_iter().chain(second).map(|reply| reply.expect("it is answered")).collect();
+            let both: Vec<_> =
+                first.into_iter().chain(second).map(|reply| reply.expect("it is answered")).collect();
             assert_eq!(both[0].answer, both[1].answer);
             assert!(both[0].fresh != both[1].fresh, "{both:?}");
         }
@@ -208,7 +213,7 @@ fn a_serialization_failure_never_reaches_a_caller() {
         kit.raw.batch_execute("begin; update items set heartbeat = heartbeat + 1").await.unwrap();
         let commits = [commit("worker:a/1", leases[0].execution)];
         let (replies, ()) = tokio::join!(tried(&strict, &commits), async {
-            somebody_waits(&kit, "transactionid").await;
+            somebody_waits(&kit).await;
             kit.raw.batch_execute("commit").await.unwrap();
         });
         for reply in replies {
@@ -243,7 +248,7 @@ fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
             let kit = kit.clone();
             async move {
                 // Once the batch waits for the second it holds the first.
-                somebody_waits(&kit, "transactionid").await;
+                somebody_waits(&kit).await;
                 kit.raw.batch_execute(&lock(&ids[0])).await.unwrap();
                 kit.raw.batch_execute("rollback").await.unwrap();
             }

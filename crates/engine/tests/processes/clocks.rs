@@ -90,7 +90,9 @@ fn t1_a_clock_that_is_set_ahead_and_back_fires_each_time_once() {
         let mut names = BTreeSet::new();
         for job in all(&tenure).await {
             tenure.wait(job.id, PATIENCE).await.unwrap();
-            let Facts::Create(birth) = &tenure.history(job.id).await.unwrap()[0].facts.clone() else { panic!() };
+            let Facts::Create(birth) = &tenure.history(job.id).await.unwrap()[0].facts.clone() else {
+                panic!()
+            };
             names.extend(birth.name.clone().map(|name| name.to_string()));
         }
         let times = [50, 110, 170].map(|minutes| {

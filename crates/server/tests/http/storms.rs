@@ -200,8 +200,11 @@ fn many_who_only_wait_cost_little_and_keep_nobody_from_an_answer() {
         let more: Vec<Value> = (1..POLLS).map(|n| json!({ "kind": "job", "payload": n })).collect();
         service.post("/v1/items", json!(more)).await.yes(200);
         let leased = polls.join_all().await;
-        let items: std::collections::BTreeSet<String> =
-            leased.iter().flat_map(|leases| leases.as_array().unwrap()).map(|one| one["item"].to_string()).collect();
+        let items: std::collections::BTreeSet<String> = leased
+            .iter()
+            .flat_map(|leases| leases.as_array().unwrap())
+            .map(|one| one["item"].to_string())
+            .collect();
         assert_eq!((leased.len(), items.len()), (POLLS - 1, POLLS - 1), "each has one of its own");
     });
 }
