@@ -229,6 +229,36 @@ fn a_hundred_callers_with_one_name_make_one_item_and_all_get_its_id() {
     });
 }
 
+/// The key of a create that is being written is asked for again, by the same writer and by another one.
+// covers: K-04, K-30
+#[test]
+fn a_key_that_is_in_flight_is_one_item_and_both_get_it() {
+    on_a_runtime(async {
+        for writers in BOTH {
+            let (database, gather) = start(writers);
+            let mut hold = database.hold();
+            let mut first = ask(&gather, create("one")).await;
+            hold.reached().await;
+            let second = ask(&gather, create("one")).await;
+            waits(&mut first).await;
+            hold.release();
+            let (first, second) = (first.await, second.await);
+            assert_eq!(id(&first), id(&second), "{writers:?}");
+            assert!(is_fresh(&first) != is_fresh(&second), "{writers:?}: {first:?} {second:?}");
+            assert_eq!(count(&database).await, 1, "{writers:?}");
+            // Whoever was first and failed leaves the key to the next.
+            database.faults.lock().unwrap().coming.push_back(Fault::At(Step::Commit, away()));
+            let mut hold = database.hold();
+            let first = ask(&gather, create("two")).await;
+            hold.reached().await;
+            hold.release();
+            assert_eq!(first.await, Err(away()), "{writers:?}");
+            assert!(is_fresh(&gather.ask(create("two")).await), "{writers:?}");
+            gather.close().await;
+        }
+    });
+}
+
 #[test]
 fn who_stops_waiting_disturbs_nobody() {
     on_a_runtime(async {

@@ -5,7 +5,8 @@
 //! ```text
 //!   repository ──► source ──► tests_found ──┐
 //!        │            │                     ├──► coverage      tidy requirements
-//!        │            │       requirements ─┘
+//!        │            │       requirements ─┤
+//!        │            │       faults ───────┘
 //!        └────────────┴─────► house                            tidy house
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! a good one: that breaking a rule fails the test is for people to see to.
 
 pub mod coverage;
+pub mod faults;
 pub mod house;
 pub mod id;
 pub mod repository;

@@ -4,12 +4,13 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use tidy::coverage::coverage;
+use tidy::faults;
 use tidy::house;
 use tidy::repository::Repository;
 use tidy::requirements::List;
 use tidy::tests_found::{Found, in_rust, in_script};
 
-const USAGE: &str = "usage: tidy requirements   which tests cover which rule of docs/requirements.md
+const USAGE: &str = "usage: tidy requirements   which tests cover which rule of docs/requirements.md; those that docs/faults.md names are there
        tidy house          the rules of the house, checked on every file
 ";
 
@@ -17,6 +18,8 @@ const USAGE: &str = "usage: tidy requirements   which tests cover which rule of 
 const LIST: &str = "docs/requirements.md";
 const FINISHED: &str = "docs/finished.txt";
 const SPECIFICATION: &str = "../shared/spec/requirements.md";
+/// Which tests show which fault.
+const FAULTS: &str = "docs/faults.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,8 +71,11 @@ fn requirements(repository: &Repository) -> io::Result<Answer> {
         Ok(finished) => finished,
         Err(complaints) => return Ok(in_file(FINISHED, complaints)),
     };
-    let coverage = coverage(&list, &finished, &tests(repository));
+    let found = tests(repository);
+    let coverage = coverage(&list, &finished, &found);
     let mut answer = Answer { report: coverage.report + "\n", failures: coverage.failures };
+    let wrong = faults::complaints(repository.text(FAULTS)?, repository.files(), &found);
+    answer.failures.extend(in_file(FAULTS, wrong).failures);
     if let Some(specification) = repository.neighbour(SPECIFICATION) {
         answer.failures.extend(in_file(LIST, list.compare(&specification)).failures);
     }

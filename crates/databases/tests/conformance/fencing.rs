@@ -6,9 +6,9 @@ use tenure_core::answer::Answer;
 use tenure_core::code::Code;
 use tenure_core::id::{ExecutionId, Fence};
 use tenure_core::item::Item;
-use tenure_core::request::{Command, Need};
+use tenure_core::request::{Command, Need, Take, Terms};
 use tenure_core::world::Change;
-use tenure_databases::{BatchId, Commit, Database, Tx};
+use tenure_databases::{BatchId, Commit, Database, Overdue, Tx};
 
 use crate::harness::{Bench, Harness};
 use crate::requests::*;
@@ -139,6 +139,29 @@ pub async fn a_lease_ends_at_the_very_moment_it_says<H: Harness>(bench: &Bench<H
         assert!(matches!(answer, Answer::LeaseLost(_)), "{answer:?}");
     }
     assert_eq!(bench.story(item).await, "create lease");
+}
+
+/// The shortest and the longest, a microsecond before their end, at it and after it: whoever judges a lease says the same of it.
+pub async fn a_lease_of_any_length_ends_to_the_microsecond<H: Harness>(bench: &Bench<H>) {
+    let moment = Duration::from_micros(1);
+    for lease in [Duration::from_secs(1), Duration::from_secs(60), Duration::from_secs(3600)] {
+        for (wait, live) in [(lease - moment, true), (lease, false), (lease + moment, false)] {
+            let items = [bench.job().await, bench.job().await, bench.job().await];
+            let terms = Terms { start: true, lease: Some(lease), ..Terms::default() };
+            let take_it = |item| request("worker:a/1", Command::Take(Take { item, terms: terms.clone() }));
+            bench.batch(&items.map(take_it)).await;
+            bench.wait(wait);
+            let due = bench.due(Overdue::Time).await;
+            assert!(items.iter().all(|item| due.contains(item) != live), "{lease:?} after {wait:?}: {due:?}");
+            let [renewed, swept, taken] = items;
+            let execution = |item| ExecutionId { item, fence: Fence(1) };
+            let renewal = bench.ask("worker:a/1", renew(execution(renewed))).await;
+            assert_eq!(renewal.is_yes(), live, "{lease:?} after {wait:?}: {renewal:?}");
+            assert_eq!(bench.reply(sweep(execution(swept))).await.fresh, !live, "{lease:?} after {wait:?}");
+            let other = bench.ask("worker:b/1", take(taken)).await;
+            assert_eq!(other.code(), live.then_some(Code::ClaimConflict), "{lease:?} after {wait:?}");
+        }
+    }
 }
 
 /// A renewal moves expiry and heartbeat and leaves no trace in the log; it never shortens a lease.

@@ -118,6 +118,8 @@ conformance! {
     #[test] fn only_the_holder_of_the_present_lease_can_write() { fencing }
     // covers: K-10, K-12
     #[test] fn a_lease_ends_at_the_very_moment_it_says() { fencing }
+    // covers: K-10, K-12, K-14
+    #[test] fn a_lease_of_any_length_ends_to_the_microsecond() { fencing }
     // covers: K-13
     #[test] fn a_renewal_writes_no_entry_and_no_version() { fencing }
 
@@ -138,6 +140,8 @@ conformance! {
     #[test] fn leases_lapse_with_their_session() { sweeping }
     #[test] fn pages_of_what_is_due_reach_everything() { sweeping }
     #[test] fn a_list_that_was_read_before_a_renewal_has_no_effect() { sweeping }
+    // covers: K-12, K-17
+    #[test] fn a_clock_that_steps_gives_no_lease_to_two() { sweeping }
     #[test] fn one_that_can_not_be_swept_stops_no_other() { sweeping }
     #[test] fn no_open_step_keeps_a_run_from_ending() { sweeping }
 

@@ -18,6 +18,7 @@ mod program;
 mod rounds;
 mod script;
 mod server;
+#[allow(dead_code, reason = "other crates have tests with clocks, too")]
 mod shim;
 mod stress;
 mod voice;

@@ -28,6 +28,8 @@ rounds! {
     migration_kills: 4, 100_000;
     /// D8: backups under load.
     backups: 2, 50;
+    /// D8: dumps under load.
+    dumps: 1, 20;
     /// D9: bytes changed, one at a time.
     flips: 30, 200;
     /// The process that takes in the inbox is killed.

@@ -1,4 +1,4 @@
-//! The library that stands between a child and its disk: built from `shim.c` when a test needs it.
+//! The library that stands between a child and its disk, and its clock: built from `shim.c` when a test needs it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,6 +83,23 @@ impl Shim {
         variables
     }
 
+    /// The environment of a child whose clock on the wall is off by what [`Shim::set_clock`] said last.
+    pub fn with_clock(&self, seconds: i64) -> Vec<(&'static str, String)> {
+        self.set_clock(seconds);
+        vec![
+            ("LD_PRELOAD", self.library.display().to_string()),
+            ("TENURE_FAULT_CLOCK", self.clock().display().to_string()),
+        ]
+    }
+
+    /// Sets it, also while the child runs.
+    pub fn set_clock(&self, seconds: i64) {
+        // Whoever reads meanwhile reads the old one or the new one.
+        let draft = self.folder.join("clock.draft");
+        std::fs::write(&draft, seconds.to_string()).expect("a file can be made");
+        std::fs::rename(draft, self.clock()).expect("it gets its name");
+    }
+
     /// The disk works again.
     pub fn mend(&self) {
         std::fs::write(self.mended(), "").expect("a file can be made");
@@ -96,6 +113,10 @@ impl Shim {
 
     fn mended(&self) -> PathBuf {
         self.folder.join("mended")
+    }
+
+    fn clock(&self) -> PathBuf {
+        self.folder.join("clock")
     }
 
     fn report(&self) -> PathBuf {

@@ -143,6 +143,29 @@ fn a_statement_that_takes_too_long_is_a_server_that_is_away() {
     });
 }
 
+/// What the server says when its disk is full, at a row and at the commit. Nothing of the batch is there; later it works.
+#[test]
+fn a_server_whose_disk_is_full_is_away() {
+    with(async |kit| {
+        let full = "create function full_disk() returns trigger language plpgsql as $$ \
+                    begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$";
+        kit.raw.batch_execute(full).await.unwrap();
+        let row = "create trigger full_disk before insert on items for each row execute function full_disk()";
+        let commit = "create constraint trigger full_disk after insert on segments deferrable initially deferred \
+                      for each row execute function full_disk()";
+        for (number, (trigger, table)) in [(row, "items"), (commit, "segments")].into_iter().enumerate() {
+            kit.raw.batch_execute(trigger).await.unwrap();
+            let name = format!("n{number}");
+            let failed = tried(&kit.database, &[create(once(&name)), create(new("job", "{}"))]).await;
+            let away = |reply: &Result<_, Error>| matches!(reply, Err(error) if error.is_retryable());
+            assert!(failed.iter().all(away), "{failed:?}");
+            assert_eq!(count(&kit).await, number as i64);
+            kit.raw.batch_execute(&format!("drop trigger full_disk on {table}")).await.unwrap();
+            assert!(tried(&kit.database, &[create(once(&name))]).await.remove(0).unwrap().fresh);
+        }
+    });
+}
+
 #[test]
 fn a_server_that_has_no_connection_left_is_away() {
     with(async |kit| {

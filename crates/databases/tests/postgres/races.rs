@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_core::id::ItemId;
+use tenure_core::request::Create;
 use tenure_databases::Database;
 use tenure_databases::postgres::{Postgres, WORDS_BYTES_MAX};
 use tokio::task::JoinSet;
@@ -84,6 +85,8 @@ fn many_claimers_over_many_keys_take_everything_once() {
 #[test]
 fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
     with(async |kit| {
+        // Those who drew their numbers one after the other commit in any order.
+        before_each_commit(&kit, "perform pg_sleep(random() * 0.01)").await;
         let writing = Arc::new(AtomicBool::new(true));
         let mut readers = JoinSet::new();
         for _ in 0..2 {
@@ -100,12 +103,12 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
             });
         }
         let mut writers = JoinSet::new();
-        for number in 0..4 {
+        for number in 0..sized(4, 48) {
             let url = format!("{}?schema={}&connections=1", schema::server(), kit.schema);
             writers.spawn(async move {
                 let database = open(&url).await;
                 let worker = format!("worker:w{number}/1");
-                for _ in 0..15 {
+                for _ in 0..sized(8, 200) {
                     tried(&database, &[create(new("job", "{}")), create(new("job", "{}"))]).await;
                     for held in lease(&database, &worker, "job", 2).await {
                         ask(&database, commit(&worker, held.execution)).await;
@@ -138,6 +141,87 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
     });
 }
 
+/// Waits until a statement of this schema waits for a row that somebody else has.
+async fn somebody_waits(kit: &Kit) {
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1 \
+                 and wait_event <> 'advisory'";
+    let (watch, mine) = (schema::raw().await, format!("%{}%", kit.schema));
+    while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
+}
+
+/// From now on every segment of the log does this before it is committed.
+async fn before_each_commit(kit: &Kit, what: &str) {
+    let script = format!(
+        "create function before_commit() returns trigger language plpgsql as $$ begin {what}; return null; end $$; \
+         create constraint trigger before_commit after insert on segments deferrable initially deferred \
+         for each row execute function before_commit()"
+    );
+    kit.raw.batch_execute(&script).await.unwrap();
+}
+
+/// The key of a create that is written and not committed yet. Whoever asks for it waits, and both get one item: the first one's, or
+/// if its connection is lost whosever comes first.
+// covers: K-04, K-30
+#[test]
+fn a_key_that_is_in_flight_is_waited_for() {
+    with(async |kit| {
+        // Any number that nobody else on the server uses: the schema is named by this process.
+        let lock_number = std::process::id() << 8;
+        let lock = i64::from(lock_number);
+        before_each_commit(&kit, &format!("perform pg_advisory_xact_lock_shared({lock})")).await;
+        let other = open(&schema::url(&kit.schema)).await;
+        for name in ["kept", "lost"] {
+            let request = create(Create { name: Some(name.parse().unwrap()), ..new("job", "{}") });
+            kit.raw.query("select pg_advisory_lock($1)", &[&lock]).await.unwrap();
+            let first = tried(&kit.database, std::slice::from_ref(&request));
+            let second = async {
+                let held = "select count(*) from pg_locks where locktype = 'advisory' and not granted and objid = $1";
+                let watch = schema::raw().await;
+                while watch.query_one(held, &[&lock_number]).await.unwrap().get::<_, i64>(0) == 0 {}
+                let freed = async {
+                    somebody_waits(&kit).await;
+                    // Its commit goes on, or its connection is gone.
+                    if name == "lost" {
+                        let end = "select pg_terminate_backend(pid, 5000) from pg_locks \
+                                   where locktype = 'advisory' and not granted and objid = $1";
+                        assert_eq!(kit.raw.query(end, &[&lock_number]).await.unwrap().len(), 1);
+                    }
+                    kit.raw.query("select pg_advisory_unlock($1)", &[&lock]).await.unwrap();
+                };
+                tokio::join!(tried(&other, std::slice::from_ref(&request)), freed).0
+            };
+            let (first, second) = tokio::join!(first, second);
+            let both: Vec<_> =
+                first.into_iter().chain(second).map(|reply| reply.expect("it is answered")).collect();
+            assert_eq!(both[0].answer, both[1].answer);
+            assert!(both[0].fresh != both[1].fresh, "{both:?}");
+        }
+        assert_eq!(kit.raw.query_one("select count(*) from items", &[]).await.unwrap().get::<_, i64>(0), 2);
+    });
+}
+
+/// Under a stricter isolation than ours, what another transaction has changed is an error (40001) and not a newer row: a batch
+/// tries again.
+#[test]
+fn a_serialization_failure_never_reaches_a_caller() {
+    with(async |kit| {
+        let strict = "-c%20default_transaction_isolation%3Drepeatable%5C%20read";
+        let strict = open(&format!("{}&options={strict}", schema::url(&kit.schema))).await;
+        created(&kit.database, new("job", "{}")).await;
+        let leases = lease(&kit.database, "worker:a/1", "job", 1).await;
+        // A renewal by somebody who is slow to commit: the batch waits for the row, and finds it newer than its snapshot.
+        kit.raw.batch_execute("begin; update items set heartbeat = heartbeat + 1").await.unwrap();
+        let commits = [commit("worker:a/1", leases[0].execution)];
+        let (replies, ()) = tokio::join!(tried(&strict, &commits), async {
+            somebody_waits(&kit).await;
+            kit.raw.batch_execute("commit").await.unwrap();
+        });
+        for reply in replies {
+            assert!(reply.expect("the batch was tried again").answer.is_yes());
+        }
+    });
+}
+
 /// A stranger locks two items in the opposite order. One of the two is told of a deadlock; a batch tries again.
 #[test]
 fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
@@ -164,11 +248,7 @@ fn a_deadlock_with_a_stranger_never_reaches_a_caller() {
             let kit = kit.clone();
             async move {
                 // Once the batch waits for the second it holds the first.
-                let waits =
-                    "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1";
-                let watch = schema::raw().await;
-                let mine = format!("%{}%", kit.schema);
-                while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
+                somebody_waits(&kit).await;
                 kit.raw.batch_execute(&lock(&ids[0])).await.unwrap();
                 kit.raw.batch_execute("rollback").await.unwrap();
             }

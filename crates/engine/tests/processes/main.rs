@@ -6,6 +6,7 @@
 mod away;
 mod boundaries;
 mod child;
+mod clocks;
 mod loops;
 mod paused;
 mod place;

@@ -1,4 +1,4 @@
-//! More than is good: bodies that are too large, writes that the queue has no room for, errors without end.
+//! More than is good: bodies that are too large, writes that the queue has no room for, callers who only wait, a database that can not, errors without end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,13 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tenure::Tenure;
 use tenure::core::time::Time;
-use tenure_server::{Access, App, CALL_MAX, ERROR_LINES_MAX, Form, Open, REQUEST_BYTES_MAX};
+use tenure_server::{Access, App, CALL_MAX, ERROR_LINES_MAX, Form, Open, REQUEST_BYTES_MAX, STREAMS_MAX};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::kit::{as_who, served, served_app, token};
+use crate::kit::{Service, as_who, on_each, served, served_app, token};
+use crate::schema;
 use crate::watching::Page;
 
 fn resident_bytes() -> u64 {
@@ -157,6 +158,90 @@ async fn what_the_queue_has_no_room_for_is_refused_and_what_was_taken_is_there()
         assert_eq!(found, taken.into_iter().collect());
     })
     .await;
+}
+
+/// The number that `/metrics` shows under this name.
+async fn gauge(service: &Service, name: &str) -> usize {
+    let text = service.get("/metrics").await.text;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).expect(name);
+    line.parse().expect("a number")
+}
+
+// fault: R2
+#[test]
+fn many_who_only_wait_cost_little_and_keep_nobody_from_an_answer() {
+    // Each is a file here and one at the other end: a process has a thousand.
+    const POLLS: usize = 150;
+    const EACH_BYTES_MAX: u64 = 200 << 10;
+    on_each(async |service| {
+        let service = Arc::new(service);
+        service.get("/v1/items").await.yes(200);
+        let before = resident_bytes();
+        let mut streams = Vec::new();
+        for _ in 0..STREAMS_MAX {
+            streams.push(service.open(service.call(Method::GET, "/v1/log/stream")).await.unwrap());
+        }
+        let mut polls = JoinSet::new();
+        for number in 0..POLLS {
+            let service = service.clone();
+            let body = json!({ "kinds": ["job"], "worker": format!("w{number}"), "wait_ms": 30_000 });
+            polls.spawn(async move { service.post("/v1/leases", body).await.yes(200)["leases"].clone() });
+        }
+        while gauge(&service, "tenure_connections").await <= STREAMS_MAX + POLLS {}
+        let cost = resident_bytes().saturating_sub(before);
+        assert!(cost < (STREAMS_MAX + POLLS) as u64 * EACH_BYTES_MAX, "{} KB for those who wait", cost >> 10);
+        // Whoever does not wait is answered; one item is for one of those who do, and is told in every stream.
+        let made = service.post("/v1/jobs", json!({ "payload": 0 })).await.yes(201)["id"].clone();
+        let first = polls.join_next().await.unwrap().unwrap();
+        assert_eq!((first.as_array().unwrap().len(), &first[0]["item"]), (1, &made));
+        for stream in &mut streams {
+            assert_eq!(stream.entry().await.unwrap().1["item"], made);
+        }
+        let more: Vec<Value> = (1..POLLS).map(|n| json!({ "kind": "job", "payload": n })).collect();
+        service.post("/v1/items", json!(more)).await.yes(200);
+        let leased = polls.join_all().await;
+        let items: std::collections::BTreeSet<String> = leased
+            .iter()
+            .flat_map(|leases| leases.as_array().unwrap())
+            .map(|one| one["item"].to_string())
+            .collect();
+        assert_eq!((leased.len(), items.len()), (POLLS - 1, POLLS - 1), "each has one of its own");
+    });
+}
+
+// fault: P9
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_that_is_full_or_too_slow_is_a_503_and_nothing_is_there_by_half() {
+    let name = schema::fresh();
+    let url = format!("{}&options=-c%20statement_timeout%3D300", schema::url(&name));
+    served(&url, Open::Always, async |service| {
+        let raw = schema::raw().await;
+        let full = format!(
+            "set search_path = {name}; create function full_disk() returns trigger language plpgsql as $$ \
+             begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$; \
+             create trigger full_disk before insert on items for each row execute function full_disk()"
+        );
+        raw.batch_execute(&full).await.unwrap();
+        let job = json!({ "payload": 1, "idempotency_key": "once" });
+        let refused = service.post("/v1/jobs", job.clone()).await;
+        refused.no(503, "STORE_UNAVAILABLE");
+        assert!(refused.headers.contains_key("retry-after"));
+        assert_eq!(service.get("/v1/jobs").await.yes(200)["items"], json!([]), "who reads is answered");
+        raw.batch_execute("drop trigger full_disk on items").await.unwrap();
+        let made = service.post("/v1/jobs", job).await.yes(201);
+
+        raw.batch_execute("begin; select from items for update").await.unwrap();
+        let cancel = format!("/v1/jobs/{}/cancel", made["id"].as_str().unwrap());
+        let refused = service.post(&cancel, json!({ "reason": "r" })).await;
+        refused.no(503, "STORE_UNAVAILABLE");
+        assert!(refused.headers.contains_key("retry-after"));
+        raw.batch_execute("rollback").await.unwrap();
+        let shown = service.get(&format!("/v1/items/{}", made["id"].as_str().unwrap())).await.yes(200);
+        assert_eq!((&shown["version"], &shown["phase"]), (&json!(1), &json!("ready")));
+        service.post(&cancel, json!({ "reason": "r" })).await.yes(200);
+    })
+    .await;
+    schema::drop(&name).await;
 }
 
 // covers: K-55
