@@ -38,12 +38,12 @@ use crate::config::Config;
 use crate::outcome::USAGE;
 use crate::output::Output;
 
-pub use at::{At, Db, Place, Reach, There};
+pub use at::{At, Db, Near, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
 pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
-pub use inbox::{Inbox, InboxOf, InboxSaid};
+pub use inbox::{Inbox, InboxAt, InboxOf, InboxSaid};
 pub use item::{
     Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
     JobSubmit, JobWait, New, Which,

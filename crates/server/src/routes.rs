@@ -6,6 +6,7 @@ mod describe;
 mod documents;
 mod executions;
 mod health;
+mod inbox;
 mod items;
 mod jobs;
 mod leases;
@@ -65,6 +66,9 @@ fn described() -> OpenApiRouter<App> {
         .merge(sessions::routes())
         .merge(todos::routes())
         .merge(tickets::routes())
+        .routes(routes!(inbox::list))
+        .routes(routes!(inbox::approve))
+        .routes(routes!(inbox::reject))
         .routes(routes!(leases::lease, leases::list))
         .routes(routes!(leases::renew_many))
         .routes(routes!(executions::start))

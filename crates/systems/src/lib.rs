@@ -7,12 +7,14 @@
 //! | [`runs`] | documents that are processed step by step |
 //! | [`todos`] | tasks that are done when they are proved done |
 //! | [`tickets`] | requests that a person approves and four workers carry out |
+//! | [`inbox`] | what of all of these waits for a person, and their word on it |
 //!
 //! The same name is its routes in the server and its command in the program.
 
 pub mod claims;
 mod desk;
 pub mod gate;
+pub mod inbox;
 pub mod post;
 pub mod process;
 pub mod runs;

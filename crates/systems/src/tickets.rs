@@ -47,7 +47,6 @@ use tenure::{Builder, Error, Tenure, WorkerBuilder};
 pub use artifact::{SCHEMAS, fits};
 pub use executor::{Errand, Executing, Executor, Http, Made, NotExecuted, Program};
 pub use explain::{Explanation, Run};
-pub use inbox::{Waiting, Word};
 pub use judge::Judged;
 pub use kept::{
     Attestation, BUDGET, Blocker, Bundle, Checked, NewTicket, Outcome, Patch, PauseState, RunRecord, Said,
@@ -57,6 +56,10 @@ pub use orders::{Order, Stored};
 pub use patch::check;
 pub use running::{Part, Running, Settings, start};
 pub use worktree::Worktree;
+
+/// The kind that tickets are items of, and that of what judges an output.
+pub(crate) const KIND: &str = kept::TICKET;
+pub(crate) const GATE_KIND: &str = kept::GATE;
 
 /// The operations on tickets, for whoever a handle acts for, in its store.
 #[derive(Clone, Debug)]

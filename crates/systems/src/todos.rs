@@ -13,7 +13,9 @@
 //! Gates run where the workspace is, which is not here: whoever calls `done` brings results, and they are judged.
 
 mod asked;
+mod attest;
 pub mod checklist;
+mod circles;
 mod claim;
 mod depend;
 mod done;

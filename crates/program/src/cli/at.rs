@@ -124,16 +124,46 @@ impl Args for There {
 
 impl FromArgMatches for There {
     fn from_arg_matches(matches: &ArgMatches) -> Result<There, Error> {
-        let named =
-            |name| matches.value_source(name).is_some_and(|source| source > ValueSource::DefaultValue);
-        let is_named = named("db") || named("url");
-        Ok(There(is_named.then(|| Reach::from_arg_matches(matches)).transpose()?))
+        Ok(There(is_named(matches).then(|| Reach::from_arg_matches(matches)).transpose()?))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = There::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// As [`Reach`], and whether somebody named it; what is only configured does not count.
+#[derive(Clone, Debug)]
+pub struct Near {
+    pub reach: Reach,
+    pub is_named: bool,
+}
+
+impl Args for Near {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Near {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Near, Error> {
+        Ok(Near { reach: Reach::from_arg_matches(matches)?, is_named: is_named(matches) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Near::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn is_named(matches: &ArgMatches) -> bool {
+    let named = |name| matches.value_source(name).is_some_and(|source| source > ValueSource::DefaultValue);
+    named("db") || named("url")
 }
 
 /// Which database, for commands that need it itself.

@@ -1,7 +1,10 @@
 //! `tenure demo`: what Tenure promises, shown in half a minute on a scratch database, with real processes that are killed.
 
 mod claims;
+mod repository;
 mod runs;
+mod tickets;
+mod todos;
 
 use std::time::Duration;
 
@@ -10,6 +13,7 @@ use tenure::core::answer::Answer;
 use tenure::core::id::ItemId;
 use tenure::core::request::{Command, Commit, Effects};
 use tenure::{New, Tenure};
+use tenure_systems::tickets::known;
 
 use super::verify;
 use crate::child::{Child, Said};
@@ -18,6 +22,7 @@ use crate::outcome::{Error, Outcome};
 use crate::output::{FAINT, GOOD, Output, STRONG, seconds, styled};
 use crate::scratch::Scratch;
 use crate::time::Stopwatch;
+use repository::Repository;
 
 /// The shortest that there is: nobody wants to wait for a dead clerk in a demonstration.
 const LEASE: Duration = Duration::from_secs(1);
@@ -57,13 +62,13 @@ pub fn run(arguments: &Demo, output: &mut Output) -> Result<Outcome, Error> {
 const NEXT: &str = "
 Next
   tenure serve                     the same over HTTP; it says what to try
+  tenure todo add 'Say hello'      a list of tasks, at once, in any git repository
   tenure chaos --seconds 20        many more processes, killed at random, and a scoreboard
   tenure lifecycle show job        the table that all of this obeyed";
 
 async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
-    let failed = |error: tenure::Error| Error::Part(error.to_string());
     let watch = Stopwatch::start();
-    let tenure = Tenure::builder(url).name("office").open().await?;
+    let tenure = known(Tenure::builder(url)).name("office").open().await?;
     output.line(styled(STRONG, "Jobs: letters, each to be sent once"))?;
     let created = Stopwatch::start();
     let letters = tenure.create_all((1..=LETTERS).map(|number| New::job(&format!("letter {number}")))).await;
@@ -130,9 +135,20 @@ async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
     told(output, watch, "dora has sent it")?;
     dora.end().await;
     cem.end().await;
-    history(&tenure, first, output).await?;
+    history(&tenure, first, "What happened to the first letter, as the log has it", output).await?;
     claims::show(&tenure, url, output).await?;
-    runs::show(&tenure, url, output).await
+    runs::show(&tenure, url, output).await?;
+    match Repository::make(url).await? {
+        Some(repository) => {
+            todos::show(&tenure, &repository, output).await?;
+            tickets::show(&tenure, &repository, output).await
+        }
+        None => output.line("Todos and tickets are shown in a git repository, and there is no git here.\n"),
+    }
+}
+
+fn failed(why: impl std::fmt::Display) -> Error {
+    Error::Part(why.to_string())
 }
 
 /// A line of the story, with the time since its beginning.
@@ -167,10 +183,10 @@ async fn heard(says: &mut Said, word: &str) -> Result<ItemId, Error> {
     tokio::time::timeout(PATIENCE, listened).await.map_err(late)?
 }
 
-async fn history(tenure: &Tenure, letter: ItemId, output: &mut Output) -> Result<(), Error> {
-    let entries = tenure.history(letter).await.map_err(|error| Error::Part(error.to_string()))?;
+async fn history(tenure: &Tenure, item: ItemId, title: &str, output: &mut Output) -> Result<(), Error> {
+    let entries = tenure.history(item).await.map_err(failed)?;
     output.line("")?;
-    output.line(styled(STRONG, "What happened to the first letter, as the log has it"))?;
+    output.line(styled(STRONG, title))?;
     let first = entries.first().map(|entry| entry.at);
     let rows = entries.iter().map(|entry| {
         let since = first.map_or(Duration::ZERO, |first| entry.at.since(first));

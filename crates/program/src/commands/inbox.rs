@@ -1,28 +1,34 @@
 //! `tenure inbox`: what waits for a person, and their word on it.
+//!
+//! Where no place is named there may be two: the database of this folder, and the list of tasks of this repository. Both are looked
+//! at; an answer goes to the one that has the item.
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use super::ticket::person;
-use crate::cli::{At, Inbox, InboxOf, InboxSaid};
-use crate::client::{Client, Target};
+use super::todo::desk::{actor, decided, file, here, repository};
+use crate::cli::{At, Inbox, InboxAt, InboxOf, InboxSaid, Place};
+use crate::client::{Client, Loops, Target};
 use crate::commands::item::shown::to_the_second;
-use crate::database::{Access, run as block_on};
+use crate::database::{Access, parse, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 #[derive(Debug, Deserialize)]
 struct Waiting {
     id: String,
+    kind: String,
     state: String,
     title: String,
     question: String,
     since: String,
 }
 
-#[derive(Debug, Deserialize)]
+/// As the service has it; what was found in several places is shown as one.
+#[derive(Serialize, Deserialize)]
 struct Page {
-    items: Vec<Waiting>,
+    items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
 }
 
@@ -34,27 +40,64 @@ pub fn run(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
     }
 }
 
-async fn client(at: &At) -> Result<Client, Error> {
-    Ok(Client::at(at, Access::Existing).await?.acting(person()))
+/// A place to look at, and the session in which somebody works there.
+struct Desk<'a> {
+    client: Client,
+    session: Option<&'a str>,
+}
+
+/// The place that was named; or else the database of this folder, and the list of this repository, as far as they are there.
+async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Desk<'_>>, Error> {
+    let InboxAt { near, store, agent, session } = at;
+    let who = actor(agent.as_deref());
+    let list = match near.is_named {
+        true => None,
+        false => here()?.map(|workspace| file(&workspace)).filter(|file| file.is_file()),
+    };
+    let mut desks = Vec::new();
+    let is_there = match &near.reach.place {
+        Place::Server(_) => true,
+        Place::Database(url) => !matches!(parse(url, Access::Existing), Err(Error::NoDatabase { .. })),
+    };
+    // Where there is nothing at all, that is told of the database.
+    if is_there || list.is_none() {
+        let at = At { reach: near.reach.clone(), store: store.clone() };
+        let client = Client::at(&at, Access::Existing).await?;
+        desks.push(Desk { client: client.acting(&who), session: None });
+    }
+    if let Some(list) = list {
+        let (reach, own) = repository(&list)?;
+        let store = store.clone().unwrap_or(own);
+        let client = Client::open(&reach, Some(store), Access::Existing, loops).await?;
+        desks.push(Desk { client: client.acting(&who), session: session.as_deref() });
+    }
+    Ok(desks)
 }
 
 fn list(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
-    let target = Target::new(["v1", "inbox"]).with("limit", Some(arguments.limit));
-    let reply = block_on(async { client(&arguments.at).await?.get(target).await })?;
+    let page = block_on(async {
+        let mut found = Page { items: Vec::new(), next_cursor: None };
+        for desk in desks(&arguments.at, Loops::LeftToOthers).await? {
+            fetch(&desk.client, arguments.limit, &mut found).await?;
+        }
+        Ok(found)
+    })?;
     if arguments.form.json {
-        output.line(&reply.text)?;
+        output.json(&page)?;
         return Ok(Outcome::Done);
     }
-    let page: Page = reply.read()?;
     if page.items.is_empty() {
         output.line("nothing waits for a person")?;
         return Ok(Outcome::Done);
     }
+    let read = page.items.iter().map(|raw| serde_json::from_str::<Waiting>(raw.get()));
+    let items: Result<Vec<Waiting>, serde_json::Error> = read.collect();
+    let items = items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
     let row = |waiting: &Waiting| {
-        let Waiting { id, state, title, question, since } = waiting;
-        [id.clone(), state.clone(), to_the_second(since), title.clone(), question.clone()]
+        let Waiting { id, kind, state, title, question, since } = waiting;
+        [id.clone(), kind.clone(), state.clone(), to_the_second(since), title.clone(), question.clone()]
     };
-    output.table(["id", "state", "since", "ticket", "question"], page.items.iter().map(row))?;
+    output.table(["id", "kind", "state", "since", "title", "question"], items.iter().map(row))?;
     if page.next_cursor.is_some() {
         output.line("there are more; --limit NUMBER shows them")?;
     }
@@ -62,11 +105,43 @@ fn list(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
+/// As many as are wanted: a page may be short and have others behind it.
+async fn fetch(client: &Client, most: u64, found: &mut Page) -> Result<(), Error> {
+    let mut cursor: Option<String> = None;
+    loop {
+        let left = most.saturating_sub(found.items.len() as u64);
+        // One more than can be shown says that there are more.
+        let target =
+            Target::new(["v1", "inbox"]).with("limit", Some(left.max(1))).with("cursor", cursor.as_ref());
+        let page: Page = client.get(target).await?.read()?;
+        match (left, page.items.is_empty()) {
+            (0, false) => found.next_cursor = Some("more".to_string()),
+            (0, true) => {}
+            (_, _) => found.items.extend(page.items),
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() || found.next_cursor.is_some() {
+            return Ok(());
+        }
+    }
+}
+
 fn say(said: &InboxSaid, word: &str, output: &mut Output) -> Result<Outcome, Error> {
-    let InboxSaid { id, note, at, form } = said;
-    let target = Target::new(["v1", "inbox", id, word]);
-    let body = json!({ "note": note });
-    let reply = block_on(async { client(at).await?.post(target, &body).await })?;
+    let InboxSaid { id, note, gate, at, form } = said;
+    decided(id)?;
+    let reply = block_on(async {
+        let mut desks = desks(at, Loops::Once).await?.into_iter().peekable();
+        while let Some(Desk { client, session }) = desks.next() {
+            let mut body = json!({ "note": note, "gate": gate });
+            body["session"] = session.map_or(Value::Null, Value::from);
+            let answered = client.post(Target::new(["v1", "inbox", id, word]), &body).await;
+            match answered {
+                Err(Error::Refused(no)) if no.code == "NOT_FOUND" && desks.peek().is_some() => {}
+                answered => return answered,
+            }
+        }
+        Err(Error::NoRepository)
+    })?;
     match form.json {
         true => output.line(&reply.text)?,
         false => {

@@ -132,6 +132,12 @@ fn the_demonstration_shows_what_it_says() {
         "the verdict: supported",
         "FAILED PROCESS_TERMINATED",
         "a new run: COMPLETED",
+        "CLAIM_CONFLICT",
+        "VERIFICATION_REQUIRED",
+        "Verified, once",
+        "shows as stale",
+        "the ticket is DONE, with one run record",
+        "What happened to the work order",
         "sound",
         "tenure serve",
     ] {

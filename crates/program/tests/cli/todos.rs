@@ -221,3 +221,42 @@ fn what_is_protected_is_a_setting_and_without_a_repository_there_is_no_list() {
     let run = tenure(["todo", "list"]).within(nowhere.to_str().unwrap()).code(64);
     assert!(run.stderr.contains("this is no git repository"), "{run:?}");
 }
+
+// covers: T-04, T-11
+#[test]
+fn a_person_answers_for_a_task_in_the_inbox_of_the_repository() {
+    let repository = Repository::branched("todos_inbox");
+    let id = repository.added(&["Write it", "--gate", "human:is it kind?"]);
+    let agent = repository.session("ann");
+    assert!(repository.run(&["inbox"]).code(0).stdout.contains("nothing waits for a person"));
+    agent.run(&["todo", "claim", &id]).code(0);
+    let refused = agent.run(&["todo", "done", &id]).code(1);
+    assert!(refused.stderr.contains("waits for a person: tenure inbox approve"), "{refused:?}");
+    let inbox = repository.run(&["inbox"]).code(0);
+    assert!(inbox.stdout.contains(&id) && inbox.stdout.contains("is it kind?"), "{inbox:?}");
+    // An agent is no person, by its session or by its name.
+    let own = agent.run(&["inbox", "approve", &id]).code(1);
+    assert!(own.stderr.contains("FORBIDDEN"), "{own:?}");
+    repository.run(&["inbox", "approve", &id, "--agent", "ann"]).code(1);
+    let within = repository.run(&["inbox", "approve", &id]).env("TENURE_DECIDING", &id).code(1);
+    assert!(within.stderr.contains("being decided"), "{within:?}");
+    repository.run(&["inbox", "reject", &id]).code(1);
+    repository.run(&["inbox", "reject", &id, "--note", "too harsh"]).code(0);
+    let refused = agent.run(&["todo", "done", &id]).code(1);
+    assert!(refused.stderr.contains("said no: too harsh"), "{refused:?}");
+    let shown = agent.run(&["todo", "show", &id]).code(0);
+    assert!(shown.stdout.contains("said no to human:is it kind?"), "{shown:?}");
+    // A database in the folder is looked at too, and an answer finds its way.
+    repository.run(&["ticket", "create", "Paint it"]).code(0);
+    let both = repository.run(&["inbox", "--json"]).code(0).objects().remove(0);
+    let kinds: Vec<_> = both["items"].as_array().unwrap().iter().map(|one| one["kind"].as_str()).collect();
+    assert_eq!(kinds, [Some("ticket"), Some("todo")]);
+    let one = repository.run(&["inbox", "--limit", "1"]).code(0);
+    assert!(one.stdout.contains("there are more"), "{one:?}");
+    let ticket = both["items"][0]["id"].as_str().unwrap();
+    repository.run(&["inbox", "approve", ticket]).code(0);
+    repository.run(&["inbox", "approve", &id, "--note", "kind enough"]).code(0);
+    repository.run(&["inbox", "approve", "01M7ZZZZZZZZZZZZZZZZZZZZZZ"]).code(1);
+    agent.run(&["todo", "done", &id]).code(0);
+    assert_eq!(repository.shown(&id)["state"], "Verified");
+}

@@ -1,6 +1,5 @@
 //! Tickets, over HTTP: what people do with them, the work orders that come of them, and what waits for a person.
 
-mod inbox;
 mod orders;
 mod shape;
 
@@ -36,9 +35,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orders::list))
         .routes(routes!(orders::show))
         .routes(routes!(orders::output, orders::deliver))
-        .routes(routes!(inbox::list))
-        .routes(routes!(inbox::approve))
-        .routes(routes!(inbox::reject))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -401,7 +401,8 @@ pub struct ValidateBody {
 
 /// Is the list itself sound?
 ///
-/// The workspace, a receipt for every Verified task, store boundaries, the chain of the log and the hashes of the receipts.
+/// The workspace, a receipt for every Verified task, store boundaries, the chain of the log and the hashes of the receipts; with
+/// `all` also whether tasks wait for each other.
 #[utoipa::path(post, path = "/v1/todos/validate", tag = "todos", request_body = ValidateBody,
     responses((status = 200, body = TodoValidationView), (status = 504)))]
 pub async fn validate(
@@ -417,5 +418,5 @@ pub async fn validate(
         return Err(Problem::invalid(format!("limit_ms: from {least} to {most}")));
     }
     let report = todos.validate(scope, except, facts(body.workspace).as_ref(), limit).await?;
-    Ok(Shown(report.into()))
+    Ok(Shown(TodoValidationView::of(&report, scope)))
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tenure::core::hash::Hash;
 use tenure::databases::outside::now;
 use tenure_systems::todos::receipt::{Artifact, GateResult, Now, Proof, Receipt, Run};
-use tenure_systems::todos::validate::{CHECKS, Report};
+use tenure_systems::todos::validate::{Report, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Session, Task};
 use utoipa::ToSchema;
@@ -72,9 +72,11 @@ impl ProofArtifactView {
     }
 }
 
-/// A person who said yes to a `human:` gate.
+/// A person's word on a `human:` gate. The newest one counts.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AttestationView {
+    /// False: they said no.
+    approved: bool,
     by: String,
     gate: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +114,7 @@ pub struct TodoView {
     #[serde(skip_serializing_if = "Option::is_none")]
     plan_version: Option<u32>,
     gates: Vec<String>,
+    /// What people said to its `human:` gates, oldest first.
     attestations: Vec<AttestationView>,
     /// Of the newest proof.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +146,7 @@ impl TodoView {
         let now = Now { at: now(), tree: None, artifacts: &BTreeMap::new(), plan: task.plan.as_ref() };
         let drift = proved.zip(proof).map(|(kept, proof)| proof.drift(kept.at, &now)).unwrap_or_default();
         let attestation = |one: &tenure_systems::todos::Attestation| AttestationView {
+            approved: one.approved,
             by: one.by.clone(),
             gate: one.gate.clone(),
             note: one.note.clone(),
@@ -297,8 +301,8 @@ pub struct TodoValidationView {
     checks: Vec<TodoCheckView>,
 }
 
-impl From<Report> for TodoValidationView {
-    fn from(report: Report) -> TodoValidationView {
+impl TodoValidationView {
+    pub fn of(report: &Report, scope: Scope) -> TodoValidationView {
         let check = |name: &&str| {
             let faults: Vec<String> = report
                 .faults
@@ -308,7 +312,7 @@ impl From<Report> for TodoValidationView {
                 .collect();
             TodoCheckView { check: name.to_string(), passed: faults.is_empty(), faults }
         };
-        let checks = CHECKS.iter().map(check).collect();
+        let checks = scope.checks().iter().map(check).collect();
         TodoValidationView { passed: report.is_sound(), looked_at: report.looked_at, checks }
     }
 }

@@ -199,3 +199,48 @@ fn the_list_is_validated_over_the_wire() {
         }
     });
 }
+
+// covers: T-04, T-14
+#[test]
+fn a_person_answers_for_a_task_in_the_inbox_and_nobody_else_does() {
+    on_each(async |service| {
+        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let (_, worker) = token(&service, Some(&admin), json!({ "name": "a", "role": "worker" })).await;
+        let (eva, person) = token(&service, Some(&admin), json!({ "name": "eva", "role": "human" })).await;
+        let jobs = json!({ "name": "j", "role": "human", "kinds": ["job"] });
+        let (_, limited) = token(&service, Some(&admin), jobs).await;
+        let agent = Agent::of(&service, Some(&worker)).await;
+        let gate = "human:is it kind?";
+        let id = claimed(&agent, json!({ "title": "Write it", "gates": [gate] })).await;
+        let asks = async |token: &str, word: &str, body: Value| {
+            let call = service.call(Method::POST, &format!("/v1/inbox/{id}/{word}")).token(token);
+            service.send(call.json(&body)).await
+        };
+        let look = async |token: &str| {
+            service.send(service.call(Method::GET, "/v1/inbox").token(token)).await.yes(200)
+        };
+        let waiting = look(&person).await;
+        assert_eq!((&waiting["items"][0]["id"], &waiting["items"][0]["kind"]), (&json!(id), &json!("todo")));
+        assert_eq!(look(&limited).await["items"], json!([]), "a token for jobs sees no task");
+        asks(&limited, "approve", json!({})).await.no(404, "NOT_FOUND");
+        asks(&worker, "approve", json!({})).await.no(403, "FORBIDDEN");
+        asks(&person, "reject", json!({})).await.no(400, "INVALID_REQUEST");
+        let no = asks(&person, "reject", json!({ "note": "too harsh", "gate": gate })).await.yes(200);
+        assert!(no["question"].as_str().unwrap().contains("said no: too harsh"), "{no}");
+        let done = proved(&agent, &id, &[("validate", true), (gate, false)]).await;
+        let done = done.no(409, "VERIFICATION_REQUIRED");
+        assert!(done["failing"][0].as_str().unwrap().contains("too harsh"), "{done}");
+        // Whoever speaks in a session speaks as its agent, also with another's words.
+        asks(&worker, "approve", json!({ "session": agent.session })).await.no(403, "FORBIDDEN");
+        asks(&person, "approve", json!({ "session": "nonsense" })).await.no(401, "SESSION_REQUIRED");
+        asks(&person, "approve", json!({ "note": "now it is" })).await.yes(200);
+        let shown = agent.get(&format!("/v1/todos/{id}")).await;
+        let said: Vec<_> =
+            shown["attestations"].as_array().unwrap().iter().map(|one| &one["approved"]).collect();
+        assert_eq!(said, [&json!(false), &json!(true)]);
+        assert_eq!(shown["attestations"][1]["by"], format!("human:{eva}"));
+        proved(&agent, &id, &[("validate", true), (gate, true)]).await.yes(200);
+        assert_eq!(look(&person).await["items"], json!([]));
+        asks(&person, "reject", json!({ "note": "late", "gate": gate })).await.no(409, "TRANSITION_REFUSED");
+    });
+}

@@ -4,7 +4,6 @@ use tenure::core::actor::{Role, Roles};
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
 use tenure::core::code::Code;
-use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::core::lifecycle::guard::Guard;
@@ -14,7 +13,7 @@ use super::asked::Proved;
 use super::plan::{GATES_MAX, Plan};
 use super::receipt::{FORMAT, Proof, VALIDATE};
 use super::refusal::{Error, Refusal};
-use super::task::{ATTESTATION, Attestation, PLAN, RECEIPT, RUN, Task};
+use super::task::{PLAN, RECEIPT, RUN, Task};
 use super::workspace::Facts;
 use super::{Changed, Todos};
 use crate::gate::{Check, Gate};
@@ -74,29 +73,6 @@ impl Todos {
         self.note(task.id(), vec![receipt(&proved.proof)?, run]).await
     }
 
-    /// A person says yes to a `human:` gate of the plan in force.
-    pub async fn attest(&self, id: ItemId, gate: &str, note: Option<String>) -> Result<Changed, Error> {
-        let task = self.task(id).await?;
-        self.only(Roles::NONE.with(Role::Human).with(Role::Admin))?;
-        let mut gates = task.plan.iter().flat_map(|plan| &plan.gates).filter(|gate| gate.is_human());
-        let Some(gate) = gates
-            .find(|one| one.to_string() == gate || matches!(&one.check, Check::Human(what) if what == gate))
-        else {
-            let waiting: Vec<String> = task.unattested().map(ToString::to_string).collect();
-            let detail = format!("gate: {gate:?} is no human: gate of its plan; there are {waiting:?}");
-            return Err(Refusal::invalid(detail).into());
-        };
-        let by = self.actor.to_string();
-        let gate = gate.to_string();
-        if task.attestations.iter().any(|one| one.gate == gate && one.by == by) {
-            return Ok(Changed { receipt: task.item.head, task, fresh: false });
-        }
-        let name = format!("{}/{}", &Hash::of(gate.as_bytes()).to_string()[..24], self.actor.id);
-        let attestation = Attestation { by, gate, note, at: Default::default() };
-        let attestation = serde_json::to_vec(&attestation).expect("this is plain data");
-        self.note(id, vec![record(ATTESTATION, &name, body(attestation)?)?]).await
-    }
-
     /// Gives a task another plan: a new version. Not for who works on it; they would judge themselves.
     pub async fn replan(&self, id: ItemId, gates: Vec<Gate>) -> Result<Changed, Error> {
         let task = self.task(id).await?;
@@ -112,14 +88,14 @@ impl Todos {
         self.note(id, vec![record(PLAN, &version.saturating_add(1).to_string(), body(gates)?)?]).await
     }
 
-    fn only(&self, roles: Roles) -> Result<(), Error> {
+    pub(super) fn only(&self, roles: Roles) -> Result<(), Error> {
         match roles.allow(self.actor.role) {
             true => Ok(()),
             false => Err(Answer::Forbidden { event: Event::Note, roles }.into()),
         }
     }
 
-    async fn note(&self, id: ItemId, records: Vec<NewRecord>) -> Result<Changed, Error> {
+    pub(super) async fn note(&self, id: ItemId, records: Vec<NewRecord>) -> Result<Changed, Error> {
         self.changed(self.tenure.ask(Command::Note(Note { item: id, records })).await?).await
     }
 }
@@ -135,10 +111,13 @@ fn judge<'a>(
     };
     let Some(proved) = proved else {
         let none = Proof::new(None, String::new(), Vec::new(), Vec::new());
-        return Err(unproved(none.failing(plan)));
+        let mut failing = none.failing(&run_by_machines(plan));
+        failing.extend(waiting(task, plan));
+        return Err(unproved(failing));
     };
     let proof = &proved.proof;
-    let mut failing = proof.failing(plan);
+    let mut failing = proof.failing(&run_by_machines(plan));
+    failing.extend(waiting(task, plan));
     failing.extend(contradictions(task, plan, proof));
     if proof.format != FORMAT {
         failing.push(format!("the proof has the form {}, and {FORMAT} is known", proof.format));
@@ -158,6 +137,23 @@ fn unproved(failing: Vec<String>) -> Refusal {
     Refusal::new(Code::VerificationRequired, detail).with("failing", failing)
 }
 
+/// The plan without the gates that are passed by a person's word, which is kept here.
+fn run_by_machines(plan: &Plan) -> Plan {
+    let gates = plan.gates.iter().filter(|gate| !gate.is_human()).cloned().collect();
+    Plan { version: plan.version, gates }
+}
+
+/// The gates that hold it up until a person says yes, each with what the last one said.
+fn waiting(task: &Task, plan: &Plan) -> Vec<String> {
+    let gates = plan.gates.iter().filter(|gate| gate.is_human() && gate.is_blocking());
+    let waits =
+        gates.filter(|gate| !task.is_attested(gate)).map(|gate| match task.last_word(&gate.to_string()) {
+            Some(no) => format!("{gate} ({})", no.in_words()),
+            None => format!("{gate} (waits for a person: tenure inbox approve {})", task.id()),
+        });
+    waits.collect()
+}
+
 /// What no honest run would bring.
 fn contradictions(task: &Task, plan: &Plan, proof: &Proof) -> Vec<String> {
     let mut found = Vec::new();
@@ -175,8 +171,10 @@ fn contradictions(task: &Task, plan: &Plan, proof: &Proof) -> Vec<String> {
         };
         match (honest, gate.is_human()) {
             (true, _) => {}
+            // That it waits is said already.
+            (false, true) if result.passed => {}
             (false, true) => {
-                found.push(format!("{text} (waits for a person: tenure todo attest {})", task.id()))
+                found.push(format!("{text} (a person said yes since it was looked at: run it again)"))
             }
             (false, false) => found.push(format!("{text} (its result contradicts itself)")),
         }
@@ -191,12 +189,12 @@ fn receipt(proof: &Proof) -> Result<NewRecord, Error> {
     record(RECEIPT, &proof.hash().to_string(), body(proof.canonical())?)
 }
 
-fn record(label: &str, name: &str, body: Body) -> Result<NewRecord, Error> {
+pub(super) fn record(label: &str, name: &str, body: Body) -> Result<NewRecord, Error> {
     let (label, name) =
         (label.parse().map_err(tenure::Error::from)?, name.parse().map_err(tenure::Error::from)?);
     Ok(NewRecord { label, name, body })
 }
 
-fn body(bytes: Vec<u8>) -> Result<Body, Error> {
+pub(super) fn body(bytes: Vec<u8>) -> Result<Body, Error> {
     Ok(Body::json(bytes).map_err(|problem| Refusal::new(problem.code, problem.detail))?)
 }

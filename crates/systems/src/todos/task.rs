@@ -41,15 +41,33 @@ pub struct Task {
     runs: Vec<(String, Run)>,
 }
 
-/// A person said yes to a `human:` gate.
+/// A person's word on a `human:` gate.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Attestation {
+    /// False: they said no, and why. A yes is kept without saying so.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub approved: bool,
     pub by: String,
     pub gate: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     #[serde(skip)]
     pub at: Time,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(approved: &bool) -> bool {
+    *approved
+}
+
+impl Attestation {
+    pub fn in_words(&self) -> String {
+        let (by, word) = (&self.by, if self.approved { "yes" } else { "no" });
+        self.note.as_ref().map_or(format!("{by} said {word}"), |note| format!("{by} said {word}: {note}"))
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -130,9 +148,14 @@ impl Task {
         gates.filter(|gate| gate.is_human() && !self.is_attested(gate))
     }
 
+    /// Whether the newest word on it is a yes.
     pub fn is_attested(&self, gate: &Gate) -> bool {
-        let gate = gate.to_string();
-        self.attestations.iter().any(|attestation| attestation.gate == gate)
+        self.last_word(&gate.to_string()).is_some_and(|last| last.approved)
+    }
+
+    /// What was last said to a gate.
+    pub fn last_word(&self, gate: &str) -> Option<&Attestation> {
+        self.attestations.iter().rev().find(|one| one.gate == gate)
     }
 
     /// The newest proof as a file that anybody can check.

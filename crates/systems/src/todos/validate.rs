@@ -1,5 +1,8 @@
 //! validate: is the list itself sound? The workspace, a receipt for every Verified task, store boundaries, the chain of the log
 //! and the hashes of the receipts. The task that is being decided is not looked at: no check depends on what it decides.
+//!
+//! Whoever looks at every task is also told of tasks that wait for each other. What others prove is none the worse for those, so
+//! that they keep nobody from finishing a task.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,6 +12,7 @@ use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::databases::{PAGE_MAX, Query};
 
+use super::circles::Waits;
 use super::refusal::{Error, Refusal};
 use super::task::{RECEIPT, Task};
 use super::workspace::Facts;
@@ -20,7 +24,7 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 /// Less than this is no time to look at anything.
 pub const LIMIT_MIN: Duration = Duration::from_secs(1);
 /// More faults than this are one fault.
-const FAULTS_MAX: usize = 20;
+pub(super) const FAULTS_MAX: usize = 20;
 
 /// How much is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,21 +46,31 @@ pub struct Report {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// `workspace`, `receipts`, `stores` or `log`.
+    /// One of the [`CHECKS`].
     pub check: &'static str,
     pub task: Option<ItemId>,
     pub what: String,
 }
 
-/// The checks, in the order they are made.
-pub const CHECKS: [&str; 4] = ["workspace", "receipts", "stores", "log"];
+/// The checks, in the order they are made. The last is made where every task is looked at.
+pub const CHECKS: [&str; 5] = ["workspace", "receipts", "stores", "log", "dependencies"];
+
+impl Scope {
+    /// The checks that are made.
+    pub fn checks(self) -> &'static [&'static str] {
+        match self {
+            Scope::All => &CHECKS,
+            Scope::Since => &CHECKS[..CHECKS.len() - 1],
+        }
+    }
+}
 
 impl Report {
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 
-    fn add(&mut self, check: &'static str, task: Option<ItemId>, what: impl Into<String>) {
+    pub(super) fn add(&mut self, check: &'static str, task: Option<ItemId>, what: impl Into<String>) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(Fault { check, task, what: what.into() });
         }
@@ -112,16 +126,16 @@ impl Todos {
     async fn all(&self, except: Option<ItemId>, report: &mut Report) -> Result<(), Error> {
         let kind = Some(KIND.parse().map_err(tenure::Error::from)?);
         let mut query = Query { kind, limit: PAGE_MAX, ..Query::default() };
+        let mut waits = Waits::default();
         loop {
             let page = self.tenure.list(query.clone()).await?;
-            for item in &page {
-                if Some(item.id) != except {
-                    self.one(item, report).await?;
-                }
+            for item in page.iter().filter(|item| Some(item.id) != except) {
+                self.one(item, report).await?;
+                waits.add(item);
             }
             match page.last() {
                 Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
-                _ => return Ok(()),
+                _ => return self.circles(waits, report).await,
             }
         }
     }

@@ -4,6 +4,6 @@ mod artifacts;
 mod flow;
 mod human;
 mod kills;
-mod kit;
+pub mod kit;
 mod lost;
 mod reasons;

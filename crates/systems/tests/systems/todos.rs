@@ -1,5 +1,7 @@
 //! Tasks on every database: whose they are, when they are done, and what is kept of it.
 
+mod circles;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -20,42 +22,42 @@ use tokio::task::JoinSet;
 
 use crate::kit::{PATIENCE, on_each};
 
-fn actor(role: Role, name: &str) -> Actor {
+pub fn actor(role: Role, name: &str) -> Actor {
     Actor::new(role, name.parse().unwrap())
 }
 
-fn branch() -> Facts {
+pub fn branch() -> Facts {
     let some = |text: &str| Some(text.to_string());
     Facts { branch: some("todo/1"), commit: some("c0ffee"), path: None, tree: some("7ree") }
 }
 
 /// Somebody at work.
-struct Agent {
-    todos: Todos,
-    session: Session,
+pub struct Agent {
+    pub todos: Todos,
+    pub session: Session,
 }
 
-async fn agent(tenure: &Tenure, name: &str) -> Agent {
+pub async fn agent(tenure: &Tenure, name: &str) -> Agent {
     let agent = actor(Role::Worker, name);
     let session = session::acquire(tenure, &agent, Some("/w".into()), None).await.unwrap();
     let todos = Todos::new(tenure, agent, Some(session.clone()), Settings::default());
     Agent { todos, session }
 }
 
-fn person(tenure: &Tenure, role: Role) -> Todos {
+pub fn person(tenure: &Tenure, role: Role) -> Todos {
     Todos::new(tenure, actor(role, "pat"), None, Settings::default())
 }
 
-async fn added(todos: &Todos, new: New) -> ItemId {
+pub async fn added(todos: &Todos, new: New) -> ItemId {
     todos.add(&new, None).await.unwrap().task.id()
 }
 
-fn titled(title: &str, gates: &[&str]) -> New {
+pub fn titled(title: &str, gates: &[&str]) -> New {
     New { gates: gates.iter().map(|gate| gate.parse::<Gate>().unwrap()).collect(), ..New::titled(title) }
 }
 
 /// What running the plan would bring, with these gates failing.
-fn proof(task: &Task, failing: &[&str], tree: &str) -> Proved {
+pub fn proof(task: &Task, failing: &[&str], tree: &str) -> Proved {
     let gates = task.plan.iter().flat_map(|plan| &plan.gates);
     let mut artifacts = Vec::new();
     let mut results =
@@ -72,13 +74,13 @@ fn proof(task: &Task, failing: &[&str], tree: &str) -> Proved {
     Proved { proof: Proof::new(Some("c0ffee".into()), tree.into(), results, artifacts), run: Run::default() }
 }
 
-async fn prove(agent: &Agent, id: ItemId) -> Result<Changed, Error> {
+pub async fn prove(agent: &Agent, id: ItemId) -> Result<Changed, Error> {
     let task = agent.todos.task(id).await.unwrap();
     agent.todos.done(id, Some(&proof(&task, &[], "7ree")), Some(&branch())).await
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: Code) -> String {
+pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: Code) -> String {
     let error = result.expect_err("it is refused");
     assert_eq!(error.code(), Some(code), "{error}");
     error.to_string()

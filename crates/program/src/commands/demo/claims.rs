@@ -9,16 +9,12 @@ use tenure_systems::claims::{
     Claims, Judged, NewClaim, NewEvidence, NewValidation, Settings, Verdict, start,
 };
 
-use super::{FOR_EVER, PATIENCE, clerk, heard, told};
+use super::{FOR_EVER, PATIENCE, clerk, failed, heard, told};
 use crate::outcome::Error;
 use crate::output::{FAINT, GOOD, Output, STRONG, seconds, styled};
 use crate::time::{Stopwatch, pause};
 
 const TEXT: &str = "The Harbour Bridge was opened on 19 March 1932 and it is 1,149 m long.";
-
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Part(error.to_string())
-}
 
 pub async fn show(tenure: &Tenure, url: &str, output: &mut Output) -> Result<(), Error> {
     let watch = Stopwatch::start();

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use tenure_core::word::Store;
 use tenure_systems::todos::Settings;
 use tenure_systems::todos::workspace::{FOLDER, Facts, Protected, Workspace};
 
@@ -46,12 +47,8 @@ impl Desk {
             Some(reach) => (reach.clone(), at.store.clone()),
             None => {
                 let home = workspace.as_ref().ok_or(Error::NoRepository)?;
-                let place = Place::Database(url(&made(home)?));
-                let own = STORE.parse().map_err(tenure::Error::from)?;
-                (
-                    Reach { place, token: None, token_file: None, files: None },
-                    Some(at.store.clone().unwrap_or(own)),
-                )
+                let (reach, own) = repository(&made(home)?)?;
+                (reach, Some(at.store.clone().unwrap_or(own)))
             }
         };
         let client = Client::with(&reach, store, Access::MayCreate, loops, settings(&at.guarded)).await?;
@@ -90,19 +87,19 @@ impl Desk {
 
     /// Changes a task. A gate never changes the task that it decides.
     pub async fn change(&self, id: &str, what: &str, more: Value) -> Result<Reply, Error> {
-        if deciding().as_deref() == Some(id) {
-            let detail = format!("{id} is being decided by the gate that this runs in");
-            let code = "TRANSITION_REFUSED".to_string();
-            return Err(Error::Refused(Box::new(Refused {
-                code,
-                detail,
-                allowed: Vec::new(),
-                state: None,
-                fix: None,
-            })));
-        }
+        decided(id)?;
         self.client.post(Target::new(["v1", "todos", id, what]), &more).await
     }
+}
+
+/// Refuses what would change the task that a gate decides, from within that gate.
+pub fn decided(id: &str) -> Result<(), Error> {
+    if deciding().as_deref() != Some(id) {
+        return Ok(());
+    }
+    let detail = format!("{id} is being decided by the gate that this runs in");
+    let code = "TRANSITION_REFUSED".to_string();
+    Err(Error::Refused(Box::new(Refused { code, detail, allowed: Vec::new(), state: None, fix: None })))
 }
 
 pub fn deciding() -> Option<String> {
@@ -132,6 +129,13 @@ pub fn url(file: &Path) -> String {
     format!("sqlite:{}", file.display())
 }
 
+/// How the list in that file is reached, and in which store it is.
+pub fn repository(file: &Path) -> Result<(Reach, Store), Error> {
+    let place = Place::Database(url(file));
+    let own = STORE.parse().map_err(tenure::Error::from)?;
+    Ok((Reach { place, token: None, token_file: None, files: None }, own))
+}
+
 /// The same, with its folder made. Several may make it at once.
 pub fn made(workspace: &Workspace) -> Result<PathBuf, Error> {
     let folder = workspace.home.join(FOLDER);
@@ -152,7 +156,7 @@ pub fn settings(guarded: &Guarded) -> Settings {
 }
 
 /// An agent by its name, or the person who is logged in.
-fn actor(agent: Option<&str>) -> String {
+pub fn actor(agent: Option<&str>) -> String {
     let word = |text: &str| -> String {
         text.chars()
             .map(|letter| if letter.is_ascii_graphic() && letter != '/' { letter } else { '-' })

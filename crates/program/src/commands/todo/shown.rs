@@ -37,6 +37,7 @@ pub struct Shown {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Attested {
+    pub approved: bool,
     pub by: String,
     pub gate: String,
     pub note: Option<String>,
@@ -45,7 +46,12 @@ pub struct Attested {
 
 impl Shown {
     pub fn is_attested(&self, gate: &str) -> bool {
-        self.attestations.iter().any(|one| one.gate == gate)
+        self.last_word(gate).is_some_and(|last| last.approved)
+    }
+
+    /// What was last said to a gate: it counts.
+    fn last_word(&self, gate: &str) -> Option<&Attested> {
+        self.attestations.iter().rev().find(|one| one.gate == gate)
     }
 
     /// With what only the workspace knows: the tree is not the one that was proved.
@@ -138,12 +144,17 @@ pub fn whole(todo: &Shown, titles: &BTreeMap<String, String>, output: &mut Outpu
     }
     for gate in &todo.gates {
         let waits = gate.contains("human:") && !todo.is_attested(gate);
-        let said = if waits { styled(NOTE, "  waits for a person") } else { String::new() };
+        let said = match (waits, todo.last_word(gate)) {
+            (false, _) => String::new(),
+            (true, None) => styled(NOTE, "  waits for a person"),
+            (true, Some(_)) => styled(BAD, "  a person said no; it waits for a yes"),
+        };
         output.line(format_args!("  {gate}{said}"))?;
     }
     for one in &todo.attestations {
         let note = one.note.as_deref().map_or(String::new(), |note| format!(": {note}"));
-        output.line(format_args!("  {} said yes to {} at {}{note}", one.by, one.gate, clock(&one.at)))?;
+        let word = if one.approved { "yes" } else { "no" };
+        output.line(format_args!("  {} said {word} to {} at {}{note}", one.by, one.gate, clock(&one.at)))?;
     }
     if let (Some(proof), Some(at)) = (&todo.proof_sha256, &todo.proved_at) {
         output.line(format_args!("proved {} by {proof}", clock(at)))?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tenure_systems::tickets::{
-    Blocker, Explanation, Order, PauseState, Run, Said, Stored, Ticket, Waiting, WorkOrder,
+    Blocker, Explanation, Order, PauseState, Run, Said, Stored, Ticket, WorkOrder,
 };
 use utoipa::ToSchema;
 
@@ -267,32 +267,5 @@ impl From<Stored> for OutputView {
     fn from(stored: Stored) -> OutputView {
         let (output_bundle_id, work_order_id) = (stored.id.to_string(), stored.item.to_string());
         OutputView { output_bundle_id, work_order_id, at: stored.at.to_string(), output_bundle: stored.body }
-    }
-}
-
-/// Something that waits for a person.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WaitingView {
-    pub id: String,
-    pub kind: String,
-    pub state: String,
-    pub ticket_id: String,
-    pub title: String,
-    /// What is asked of the person.
-    pub question: String,
-    pub since: String,
-}
-
-impl From<Waiting> for WaitingView {
-    fn from(waiting: Waiting) -> WaitingView {
-        WaitingView {
-            id: waiting.id.to_string(),
-            kind: waiting.kind,
-            state: waiting.state,
-            ticket_id: waiting.ticket_id.to_string(),
-            title: waiting.title,
-            question: waiting.question,
-            since: waiting.since.to_string(),
-        }
     }
 }

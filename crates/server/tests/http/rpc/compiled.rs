@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use prost_reflect::DescriptorPool;
 use protox::Compiler;
 
-const FILES: [&str; 10] =
-    ["problem", "item", "work", "job", "claim", "document", "todo", "ticket", "log", "admin"];
+const FILES: [&str; 11] =
+    ["problem", "item", "work", "job", "claim", "document", "todo", "ticket", "inbox", "log", "admin"];
 
 /// What the files say now.
 pub static COMPILED: LazyLock<Vec<u8>> = LazyLock::new(|| {

@@ -243,7 +243,9 @@ async fn example(desk: &Desk<'_>, name: &str) -> Value {
         name if name.starts_with("TodoService/") || name.starts_with("SessionService/") => {
             super::todos::example(desk.service, desk.admin, name).await
         }
-        ticket if ticket.starts_with("TicketService/") => tickets::example(desk, ticket).await,
+        name if name.starts_with("TicketService/") || name.starts_with("InboxService/") => {
+            tickets::example(desk, name).await
+        }
         "LogService/List" => json!({ "after": 1, "limit": 2 }),
         "AdminService/CreateToken" => {
             json!({ "name": "t", "role": "worker", "kinds": ["job"], "stores": ["a"] })

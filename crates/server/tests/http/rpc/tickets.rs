@@ -76,8 +76,8 @@ pub async fn example(desk: &Desk<'_>, name: &str) -> Value {
             json!({ "id": lease["item"], "execution": lease["execution"], "lease_token": lease["lease_token"],
                 "output_bundle_json": bundle.to_string() })
         }
-        "TicketService/ListInbox" => json!({ "limit": 3 }),
-        "TicketService/ApproveInInbox" | "TicketService/RejectInInbox" => {
+        "InboxService/List" => json!({ "limit": 3 }),
+        "InboxService/Approve" | "InboxService/Reject" => {
             json!({ "id": ticket(desk).await, "note": "my word" })
         }
         other => panic!("{other} has no example"),

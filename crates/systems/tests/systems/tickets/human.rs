@@ -2,12 +2,14 @@
 
 use serde_json::json;
 use tenure::Tenure;
-use tenure::core::actor::Actor;
+use tenure::core::actor::Role;
 use tenure::core::lifecycle::parse::parse;
 use tenure::core::lifecycle::shipped::{self, SHIPPED};
-use tenure_systems::tickets::{NewTicket, Word, known};
+use tenure_systems::inbox::Word;
+use tenure_systems::tickets::{NewTicket, known};
 
 use super::kit::{Scene, titled, willing};
+use crate::inbox::{inbox, said, waiting};
 use crate::kit::on_kept;
 
 // covers: M-04
@@ -18,24 +20,23 @@ fn an_output_waits_for_the_person_that_the_ticket_names() {
         let (workers, runner) = (scene.start(), scene.run(willing));
         let new = NewTicket { gates: vec!["human:is it red?".to_string()], ..titled("paint the door") };
         let id = scene.ticket(&new).await;
-        let eva: Actor = "human:eva".parse().unwrap();
-        let [waiting] = &scene.eva.inbox(None, 10).await.unwrap()[..] else { panic!("one thing waits") };
-        assert_eq!((waiting.id, waiting.title.as_str()), (id, "paint the door"));
-        scene.eva.answer(id, Word::Approve, &eva, None).await.unwrap();
+        let eva = inbox(&scene.tenure, Role::Human, "eva");
+        let [first] = &waiting(&eva).await[..] else { panic!("one thing waits") };
+        assert_eq!((first.id, first.title.as_str()), (id, "paint the door"));
+        eva.answer(id, said(Word::Approve, "")).await.unwrap();
         for word in [Word::Reject, Word::Approve] {
             scene
                 .until_so("the output waits", async || {
-                    let inbox = scene.eva.inbox(None, 10).await.unwrap();
-                    inbox.first().is_some_and(|waiting| waiting.kind == "gate")
+                    waiting(&eva).await.first().is_some_and(|waiting| waiting.kind == "gate")
                 })
                 .await;
-            let inbox = scene.eva.inbox(None, 10).await.unwrap();
-            assert_eq!((inbox[0].ticket_id, inbox[0].question.as_str()), (id, "is it red?"));
-            let machine = Scene::acting(&scene.tenure, "api:machine");
-            let asked = machine.answer(inbox[0].id, word, &eva, None).await.unwrap_err();
+            let output = waiting(&eva).await.remove(0);
+            assert_eq!((output.ticket_id, output.question.as_str()), (Some(id), "is it red?"));
+            let machine = inbox(&scene.tenure, Role::Api, "machine");
+            let asked = machine.answer(output.id, said(word, "")).await.unwrap_err();
             assert_eq!(asked.code().unwrap().as_str(), "FORBIDDEN");
-            scene.eva.answer(inbox[0].id, word, &eva, Some("I looked".to_string())).await.unwrap();
-            scene.until(inbox[0].id, "JUDGED").await;
+            eva.answer(output.id, said(word, "I looked")).await.unwrap();
+            scene.until(output.id, "JUDGED").await;
         }
         scene.until(id, "DONE").await;
         let verdicts: Vec<_> = scene.eva.run_records(id).await.unwrap();
@@ -68,6 +69,7 @@ fn an_automatic_reviewer_takes_the_persons_place_by_a_change_of_one_cell() {
         let scene = Scene::on(builder.open().await.unwrap());
         let (workers, runner) = (scene.start(), scene.run(willing));
         let id = scene.ticket(&titled("reviewed by a machine")).await;
+        assert_eq!(waiting(&inbox(&scene.tenure, Role::Human, "eva")).await, [], "no person is asked");
         let refused = scene.eva.approve(id, None).await.unwrap_err();
         assert_eq!(refused.code().unwrap().as_str(), "FORBIDDEN", "it is not a person's turn any more");
         let reviewer = Scene::acting(&scene.tenure, "orchestrator:reviewer");

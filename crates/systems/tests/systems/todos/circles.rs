@@ -1,0 +1,62 @@
+//! Tasks that wait for each other, however that came about.
+
+use tenure::Tenure;
+use tenure::core::actor::Role;
+use tenure::core::id::ItemId;
+use tenure::core::item::Link;
+use tenure::core::request::{Command, Relink};
+use tenure_systems::todos::New;
+use tenure_systems::todos::validate::{LIMIT, Report, Scope};
+
+use super::{added, agent, branch, person, prove};
+use crate::kit::on_each;
+
+/// As a log has it that came from elsewhere: nobody looked for a circle.
+async fn link(tenure: &Tenure, item: ItemId, to: ItemId) {
+    let add = vec![Link { label: "depends".parse().unwrap(), to }];
+    tenure.ask(Command::Link(Relink { item, add, remove: Vec::new() })).await.unwrap();
+}
+
+fn told(report: &Report) -> Vec<(Option<ItemId>, &str)> {
+    let of = report.faults.iter().filter(|fault| fault.check == "dependencies");
+    of.map(|fault| (fault.task, fault.what.as_str())).collect()
+}
+
+// covers: T-17, T-15
+#[test]
+fn a_circle_that_came_from_elsewhere_is_found_with_all_that_are_in_it() {
+    on_each(async |url| {
+        let tenure = Tenure::open(&url).await.unwrap();
+        let (pat, ann) = (person(&tenure, Role::Human), agent(&tenure, "ann").await);
+        let mut ids = Vec::new();
+        for title in ["walls", "roof", "paint", "cellar", "alone"] {
+            ids.push(added(&pat, New::titled(title)).await);
+        }
+        let [walls, roof, paint, cellar, alone] = ids[..] else { panic!("five") };
+        link(&tenure, walls, cellar).await;
+        link(&tenure, walls, roof).await;
+        link(&tenure, roof, paint).await;
+        link(&tenure, paint, cellar).await;
+        let look = async |scope, except| pat.validate(scope, except, Some(&branch()), LIMIT).await.unwrap();
+        assert!(look(Scope::All, None).await.is_sound(), "many ways to one task are no circle");
+        link(&tenure, paint, walls).await;
+        let found = look(Scope::All, None).await;
+        let [(Some(first), what)] = told(&found)[..] else { panic!("{found:?}") };
+        assert_eq!(first, walls);
+        let way =
+            format!("{walls} (walls) waits for {roof} (roof) waits for {paint} (paint) waits for {walls}");
+        assert!(what.contains(&way), "{what}");
+        assert!(what.contains(&format!("tenure todo depend {walls} --remove {roof}")), "{what}");
+        // It is the task that is being decided that is left out, and whoever proves another one is not held up.
+        assert!(look(Scope::All, Some(roof)).await.is_sound());
+        assert!(look(Scope::Since, None).await.is_sound());
+        ann.todos.claim(alone, Some(&branch())).await.unwrap();
+        prove(&ann, alone).await.unwrap();
+        pat.depend(walls, &[], &[roof], Some(&branch())).await.unwrap();
+        assert!(look(Scope::All, None).await.is_sound());
+        // One that has ended waits for nothing any more.
+        link(&tenure, walls, roof).await;
+        pat.abandon(paint, "never".into(), Some(&branch())).await.unwrap();
+        assert!(look(Scope::All, None).await.is_sound());
+    });
+}
