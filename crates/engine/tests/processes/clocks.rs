@@ -65,14 +65,14 @@ fn t1_a_clock_that_is_set_ahead_and_back_fires_each_time_once() {
         let folder = tempfile::tempdir().unwrap();
         let shim = Shim::build(folder.path());
         let tenure = Tenure::builder(url.clone()).without_loops().open().await.unwrap();
-        // Its times are ten minutes before every full hour from now.
+        // Its first time was ten minutes ago, and its next are fifty minutes from now and every hour after that.
         let from = now().before(Duration::from_secs(600));
         let hourly = Schedule::new("hourly", "every 1 h").from(from).catch_up(CatchUp::All);
         let schedule = tenure.schedule(hourly.creates(New::job(&"hourly"))).await.unwrap();
         let mut child = Program::start_with(&format!("persistent {url}"), &shim.with_clock(0));
         assert_eq!(child.line().as_deref(), Some("open"));
         let mut others = 0;
-        for (hours, times) in [(1, 1), (0, 1), (1, 1), (-1, 1), (3, 3), (2, 3)] {
+        for (hours, times) in [(1, 2), (0, 2), (1, 2), (-1, 2), (3, 4), (2, 4)] {
             shim.set_clock(hours * HOUR);
             // It works on, whatever time it is.
             child.go_on();
@@ -95,12 +95,12 @@ fn t1_a_clock_that_is_set_ahead_and_back_fires_each_time_once() {
             };
             names.extend(birth.name.clone().map(|name| name.to_string()));
         }
-        let times = [50, 110, 170].map(|minutes| {
-            let at = from.after(Duration::from_secs(60 * (minutes + 10)));
+        let times = [0, 1, 2, 3].map(|hours| {
+            let at = from.after(Duration::from_secs(3_600 * hours));
             format!("{}@{at}", schedule.id)
         });
         assert_eq!(names, BTreeSet::from(times));
-        assert_eq!(all(&tenure).await.len(), others + 3);
+        assert_eq!(all(&tenure).await.len(), others + 4);
         child.kill();
         drop(tenure);
         is_sound(&url).await;
