@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure::core::actor::{Actor, Role};
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::word::Store;
 use tenure::{Done, Failure, Job, Tenure, Worker};
 use tokio::sync::watch;
@@ -38,12 +39,14 @@ pub struct Settings {
     pub concurrency: usize,
     /// How long what runs may go on when it is told to stop.
     pub grace: Duration,
+    /// What was done so far by whoever was started with these.
+    pub counters: Arc<Counters>,
 }
 
 impl Settings {
     pub fn new(guarded: Guarded) -> Settings {
-        let (policy, retries) = (Arc::default(), Retries::default());
-        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20) }
+        let (policy, retries, counters) = (Arc::default(), Retries::default(), Arc::default());
+        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20), counters }
     }
 
     /// With the decomposer that ships, for every domain.
@@ -99,6 +102,15 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// All of them by their names, as docs/metrics.md has them.
+    pub fn all(&self) -> [(&'static str, u64); 3] {
+        [
+            ("enqueued", self.enqueued()),
+            ("retried", self.retried()),
+            ("orchestrator_failed_turns", self.failed_turns()),
+        ]
+    }
+
     /// Claims that the orchestrator of this process enqueued, retries not counted.
     pub fn enqueued(&self) -> u64 {
         self.enqueued.load(Ordering::Relaxed)
@@ -117,7 +129,7 @@ impl Counters {
 /// Starts everything that claims need to move on by themselves.
 pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
     let (stop, stopped) = watch::channel(false);
-    let counters: Arc<Counters> = Arc::default();
+    let counters = settings.counters.clone();
     let mut tasks = JoinSet::new();
     let desk = Desk { tenure: tenure.clone(), settings, counters: counters.clone() };
     let handle = desk.settings.guarded.handle()?;
@@ -240,7 +252,7 @@ async fn decompose(guarded: Guarded, policy: Arc<Policy>, job: Job) -> Result<Do
     let no = |reason: String| Failure::permanent(shortened(&reason));
     let statement = statement(job.payload().ok()).map_err(no)?;
     let parts = guarded.decompose(statement).await.map_err(|NotDecomposed(reason)| no(reason))?;
-    let mut done = Done::default();
+    let mut done = Done::default().attest(Guard::Decomposition);
     for (key, body) in bodies(parts, &policy.version).map_err(no)? {
         done = done.record(TRUTHBIT, &key, &body)?;
     }
