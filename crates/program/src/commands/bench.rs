@@ -18,7 +18,7 @@ mod store;
 mod target;
 mod work;
 
-pub use measure::resident_kb;
+pub use measure::{processor_micros, resident_kb};
 pub use work::payload;
 
 use crate::cli::{Bench, BenchOf};

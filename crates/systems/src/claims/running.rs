@@ -158,7 +158,7 @@ struct Desk {
 impl Desk {
     async fn run(self, mut stopped: watch::Receiver<bool>) {
         let mut workers: BTreeMap<Store, Vec<Worker>> = BTreeMap::new();
-        let orchestrator = Orchestrator { tenure: self.tenure.clone(), retries: self.settings.retries };
+        let orchestrator = Orchestrator::new(self.tenure.clone(), self.settings.retries);
         tokio::select! {
             // True, or whoever could have said so is gone.
             _ = stopped.wait_for(|stop| *stop) => {}

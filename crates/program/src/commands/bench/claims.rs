@@ -2,10 +2,11 @@
 //!
 //! Both are created by as many callers with names of their own, leased by a worker with its default settings, and committed with
 //! records of the same number and size. What is left between them is what claims are for: the orchestrator's turn, which is one
-//! move more, and the decomposer. They take turns in parts, so that a machine that is busy for a while is so for both.
+//! move more, and the decomposer. They take turns in parts, so that a machine that is busy for a while is so for both; and their
+//! processor time is told beside their rate, because a disk that is slow enough makes all rates alike.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use tenure_systems::claims::{self, Claims, NewClaim, Running, Settings};
 
 use super::create;
 use super::end_to_end::{failed, open};
-use super::measure::{Latencies, Memory, rate};
+use super::measure::{Latencies, Memory, processor_micros, rate};
 use super::report::{Goal, Row};
 use super::rounds::{self, Rounds};
 use super::target::{Against, Target};
@@ -41,26 +42,40 @@ const TEXTS: [(&str, &str); 4] = [
 struct Sizes {
     limits: usize,
     claims: usize,
+    /// Read off the same run as the rates.
+    processor: Mutex<Option<Row>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Measurement {
+    Claims,
+    /// As many a second of processor time.
+    Processor,
 }
 
 pub fn run(arguments: &BenchSystem, output: &mut Output) -> Result<Outcome, Error> {
     let of = |whole: usize| if arguments.on.quick { whole / 100 } else { whole };
-    let sizes = Sizes { limits: of(2_000), claims: of(100_000) };
-    rounds::run(&sizes, Target::open(&arguments.on.db)?, vec![()], arguments.on.form, output)
+    let sizes = Sizes { limits: of(2_000), claims: of(100_000), processor: Mutex::default() };
+    let wanted = vec![Measurement::Claims, Measurement::Processor];
+    rounds::run(&sizes, Target::open(&arguments.on.db)?, wanted, arguments.on.form, output)
 }
 
 impl Rounds for Sizes {
-    type One = ();
+    type One = Measurement;
 
-    fn name((): ()) -> &'static str {
-        "claims"
+    fn name(which: Measurement) -> &'static str {
+        match which {
+            Measurement::Claims => "claims",
+            Measurement::Processor => "claims_processor",
+        }
     }
 
-    fn against((): ()) -> Against {
+    fn against(_which: Measurement) -> Against {
         Against::Itself
     }
 
-    fn goal((): (), _store: &str) -> Option<Goal> {
+    /// A claim is one move more than a job, of four, and a decomposition.
+    fn goal(_which: Measurement, _store: &str) -> Option<Goal> {
         Some(Goal::AtLeast(0.7))
     }
 
@@ -68,7 +83,17 @@ impl Rounds for Sizes {
         self.limits
     }
 
-    async fn one(&self, (): (), target: &mut Target) -> Result<Row, Error> {
+    async fn one(&self, which: Measurement, target: &mut Target) -> Result<Row, Error> {
+        let measured = |row: Option<Row>| row.ok_or_else(|| Error::Bench("nothing was measured".to_string()));
+        match which {
+            Measurement::Claims => self.claims(target).await,
+            Measurement::Processor => measured(self.processor.lock().expect("nobody panics here").take()),
+        }
+    }
+}
+
+impl Sizes {
+    async fn claims(&self, target: &mut Target) -> Result<Row, Error> {
         let jobs = Jobs::start(&target.fresh().await?).await?;
         let claims = Decomposing::start(&target.beside()).await?;
         let (mut of_jobs, mut of_claims) = (Measured::default(), Measured::default());
@@ -79,8 +104,7 @@ impl Rounds for Sizes {
         }
         jobs.worker.drain().await;
         claims.running.drain().await;
-        let (job, claim) = (of_jobs.rate(), of_claims.rate());
-        let row = Row {
+        let row = |job: f64, claim: f64| Row {
             callers: Some(CALLERS),
             batch: Some(1),
             n: of_claims.n,
@@ -91,6 +115,9 @@ impl Rounds for Sizes {
             ratio: Some(claim / job),
             ..Row::default()
         };
+        let processor = row(of_jobs.rate_of(of_jobs.processor), of_claims.rate_of(of_claims.processor));
+        *self.processor.lock().expect("nobody panics here") = Some(processor);
+        let row = row(of_jobs.rate_of(of_jobs.took), of_claims.rate_of(of_claims.took));
         Ok(row.with(&of_claims.latencies))
     }
 }
@@ -100,6 +127,7 @@ impl Rounds for Sizes {
 struct Measured {
     n: usize,
     took: Duration,
+    processor: Duration,
     /// Of creates.
     latencies: Latencies,
     memory: Memory,
@@ -116,7 +144,7 @@ impl Measured {
     where
         F: Future<Output = Result<(), Error>> + Send,
     {
-        let (first, watch) = (self.n, Stopwatch::start());
+        let (first, used, watch) = (self.n, processor_micros(), Stopwatch::start());
         let created = create::each(CALLERS, part, move |number| create(first + number)).await?;
         self.latencies.extend(created.latencies);
         self.n += created.n;
@@ -125,14 +153,15 @@ impl Measured {
             self.memory.look();
         }
         self.took += watch.elapsed();
+        self.processor += Duration::from_micros(processor_micros().saturating_sub(used).unsigned_abs());
         match tenure.counters().leased() {
             leased if leased == self.n as u64 => Ok(()),
             leased => Err(Error::Bench(format!("{} items took {leased} leases", self.n))),
         }
     }
 
-    fn rate(&self) -> f64 {
-        rate(self.n, self.took)
+    fn rate_of(&self, took: Duration) -> f64 {
+        rate(self.n, took)
     }
 }
 

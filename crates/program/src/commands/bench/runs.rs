@@ -19,7 +19,7 @@ use tenure_systems::runs::step::{Input, Step, StepFailed, Stepping};
 use tenure_systems::runs::{self, Documents, Library, Pipeline, Settings};
 use tokio::sync::watch;
 
-use super::create;
+use super::create::{self, Created};
 use super::end_to_end::{failed, open};
 use super::measure::{Latencies, rate, resident_kb};
 use super::report::{Goal, Row};
@@ -87,8 +87,8 @@ impl Rounds for Sizes {
             Measured::Run => {
                 // In front of all others: they are created later.
                 let stuck = uploaded(&desk.documents(), STUCK.to_string()).await?;
-                desk.queue(self.documents).await?;
-                let (concurrency, worked) = desk.work_off(stuck, self.documents).await?;
+                let queued = desk.queue(self.documents).await?;
+                let (concurrency, worked) = desk.work_off(stuck, queued.n).await?;
                 Ok(worked.row(concurrency))
             }
         }
@@ -153,20 +153,21 @@ impl Desk {
     /// Uploads as many, none of which runs yet.
     async fn queue(&self, n: usize) -> Result<Seen, Error> {
         let watch = Stopwatch::start();
-        let mut latencies = self.upload(0, n / TENTH).await?;
+        let tenth = self.upload(0, n / TENTH).await?;
         let tenth_kb = resident_kb();
-        latencies.extend(self.upload(n / TENTH, n - n / TENTH).await?);
-        let took = watch.elapsed();
+        let rest = self.upload(tenth.n, n - n / TENTH).await?;
+        let (n, took, mut latencies) = (tenth.n + rest.n, watch.elapsed(), tenth.latencies);
+        latencies.extend(rest.latencies);
         Ok(Seen { n, took, latencies: Some(latencies), tenth_kb, whole_kb: resident_kb() })
     }
 
-    async fn upload(&self, first: usize, n: usize) -> Result<Latencies, Error> {
+    async fn upload(&self, first: usize, n: usize) -> Result<Created, Error> {
         let documents = self.documents();
         let create = move |number: usize| {
             let documents = documents.clone();
             async move { uploaded(&documents, format!("{}.txt", first + number)).await.map(drop) }
         };
-        Ok(create::each(CALLERS, n, create).await?.latencies)
+        create::each(CALLERS, n, create).await
     }
 
     /// Everything that waits runs, behind one that never ends by itself.
