@@ -55,7 +55,7 @@ fn a_claim_moves_by_these_rows_and_no_others() {
             "decomposed enqueue as EnqueueDecomposition → ! ALREADY_DECOMPOSED [orchestrator; ] {}",
             "queued lease as WorkerLeaseAcquired → in_progress [worker; ] {}",
             "queued expire as LeaseTimeout → queued [system; ] {}",
-            "in_progress commit as DecompositionSucceeded → decomposed [worker; ] {record truthbit}",
+            "in_progress commit as DecompositionSucceeded → decomposed [worker; decomposition] {record truthbit}",
             "in_progress fail as DecompositionFailed → failed [worker; reason] {}",
             "in_progress release → queued [worker; ] {}",
             "in_progress expire as LeaseTimeout → queued [system; attempts left] {}",

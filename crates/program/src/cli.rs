@@ -39,7 +39,7 @@ use crate::outcome::USAGE;
 use crate::output::Output;
 
 pub use at::{At, Db, Near, Place, Reach, There};
-pub use bench::{Bench, BenchOf, BenchStore, EndToEnd, Measurement};
+pub use bench::{Bench, BenchOf, BenchStore, BenchSystem, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
 pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};

@@ -125,6 +125,7 @@ pub fn text(app: &App, backlog: &[Backlog], connections: Option<usize>) -> Strin
     requests(&mut text, app);
     engine(&mut text, app);
     waiting(&mut text, backlog);
+    claims(&mut text, app);
     runs(&mut text, app);
     let streams = STREAMS_MAX - app.streams.available_permits();
     text.single("tenure_log_streams", Sort::Gauge, "Streams of the log that are open.", streams);
@@ -192,8 +193,20 @@ fn runs(text: &mut Text, app: &App) {
         Sort::Counter,
         "What the workers on runs of this process have met, by name.",
     );
-    let retried = app.library.as_ref().map_or(0, |library| library.scheduler_retried());
-    text.line("tenure_runs_total", &[("what", "SCHEDULER_RETRIED")], retried);
+    for (name, count) in app.library.iter().flat_map(|library| library.counted()) {
+        text.line("tenure_runs_total", &[("what", name)], count);
+    }
+}
+
+fn claims(text: &mut Text, app: &App) {
+    text.family(
+        "tenure_claims_total",
+        Sort::Counter,
+        "What the orchestrator of claims of this process has done and met, by name.",
+    );
+    for (name, count) in app.claims.counters.all() {
+        text.line("tenure_claims_total", &[("what", name)], count);
+    }
 }
 
 fn waiting(text: &mut Text, backlog: &[Backlog]) {

@@ -73,36 +73,25 @@ impl Employed {
 
 /// What this process does for a system. Dropped, it stops and nobody waits for it.
 #[derive(Debug)]
-pub struct Running {
-    standing: Standing,
-    failed_turns: Arc<AtomicU64>,
-}
+pub struct Running(Standing);
 
 impl Running {
-    /// Follows the log for a system, on these threads.
-    pub(crate) fn start(mut system: impl System, threads: &Handle) -> Running {
-        let failed_turns: Arc<AtomicU64> = Arc::default();
-        let counted = failed_turns.clone();
-        let standing = Standing::start(threads, |mut stopped| async move {
+    /// Follows the log for a system, on these threads. Turns that fail are counted.
+    pub(crate) fn start(mut system: impl System, threads: &Handle, failed: Arc<AtomicU64>) -> Running {
+        Running(Standing::start(threads, |mut stopped| async move {
             let mut employed = Employed::default();
             tokio::select! {
                 // True, or whoever could have said so is gone.
                 _ = stopped.wait_for(|stop| *stop) => {}
-                () = turns(&mut system, &mut employed, &counted) => {}
+                () = turns(&mut system, &mut employed, &failed) => {}
             }
             drained(employed.0.into_values().flatten()).await;
-        });
-        Running { standing, failed_turns }
-    }
-
-    /// Turns that ended in an error, and were taken again.
-    pub fn failed_turns(&self) -> u64 {
-        self.failed_turns.load(Ordering::Relaxed)
+        }))
     }
 
     /// Takes up nothing more, lets what runs come to its end for as long as the grace lasts, and gives back the rest.
     pub async fn drain(mut self) {
-        self.standing.drain().await;
+        self.0.drain().await;
     }
 }
 

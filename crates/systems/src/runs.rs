@@ -12,6 +12,7 @@
 //! | [`files`] | the bytes, by their SHA-256; written before the entry that names them |
 //! | [`library`] | files, and who is told of new runs: what a server and its workers share |
 //! | [`documents`] | the operations: upload, status, reprocess, runs, artifacts, content |
+//! | `erase` | what is kept of a document or a run goes for good, its file with it |
 //! | [`history`] | a run and its steps, read off what is kept; pure |
 //! | [`pipeline`], [`step`] | the steps in their order |
 //! | [`builtin`], [`command`], [`remote`] | the steps that ship, and steps of one's own |
@@ -23,6 +24,7 @@ mod alive;
 pub mod builtin;
 pub mod command;
 pub mod documents;
+mod erase;
 pub mod extract;
 pub mod files;
 pub mod history;

@@ -140,7 +140,7 @@ impl Worker {
 }
 
 fn attested() -> Vec<Guard> {
-    alloc::vec![Guard::Workspace, Guard::GatesPass]
+    Guard::ATTESTED.to_vec()
 }
 
 /// The sweeper, with a list that may be old, and one that believes a process to be dead.

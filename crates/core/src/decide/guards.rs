@@ -121,7 +121,7 @@ pub fn holds(draft: &Draft, item: &Item, guard: &Guard, case: &Case) -> bool {
         Guard::SameProof => {
             !case.records.is_empty() && case.records.iter().all(|record| is_kept(draft, item, record))
         }
-        Guard::Workspace | Guard::GatesPass => case.attests.contains(guard),
+        Guard::Workspace | Guard::GatesPass | Guard::Decomposition => case.attests.contains(guard),
         Guard::Payload(comparison) => {
             let payload = draft.world().payloads.get(&item.id).and_then(|body| body.value());
             payload.is_some_and(|payload| comparison.holds(&payload))
@@ -174,6 +174,10 @@ pub fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
         Guard::LiveSession => "no live session of this actor is named; acquire one".into(),
         Guard::Workspace => "the workspace may not be changed here; use a branch of your own".into(),
         Guard::GatesPass => "a blocking gate has not passed".into(),
+        Guard::Decomposition => {
+            "it is decomposed by the decomposer of its domain (DecomposeClaim, under this lease), and never by a commit of one's own"
+                .into()
+        }
         Guard::SameProof => "it is verified with another proof".into(),
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => {
             format!("`{guard}` does not hold")

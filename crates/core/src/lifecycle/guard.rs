@@ -39,10 +39,12 @@ pub enum Guard {
     Workspace,
     /// Attested: every blocking gate of the item's plan passed.
     GatesPass,
+    /// Attested: what the commit writes is what the domain's decomposer made of the payload.
+    Decomposition,
     Payload(Comparison),
 }
 
-const WORDS: [(&str, Guard); 12] = [
+const WORDS: [(&str, Guard); 13] = [
     ("attempts left", Guard::AttemptsLeft),
     ("attempts exhausted", Guard::AttemptsExhausted),
     ("permanent", Guard::Permanent),
@@ -55,6 +57,7 @@ const WORDS: [(&str, Guard); 12] = [
     ("same proof", Guard::SameProof),
     ("workspace", Guard::Workspace),
     ("gates pass", Guard::GatesPass),
+    ("decomposition", Guard::Decomposition),
 ];
 
 impl Guard {
@@ -63,8 +66,11 @@ impl Guard {
         WORDS.iter().map(|(word, _)| *word)
     }
 
+    /// Those that a system establishes.
+    pub const ATTESTED: [Guard; 3] = [Guard::Workspace, Guard::GatesPass, Guard::Decomposition];
+
     pub fn is_attested(&self) -> bool {
-        matches!(self, Guard::Workspace | Guard::GatesPass)
+        Guard::ATTESTED.contains(self)
     }
 
     /// The code of a refusal for want of this guard.
@@ -75,6 +81,7 @@ impl Guard {
             Guard::LiveSession => Code::SessionRequired,
             Guard::Workspace => Code::WorkspaceRequired,
             Guard::GatesPass | Guard::SameProof => Code::VerificationRequired,
+            Guard::Decomposition => Code::NotDecomposed,
             Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => Code::TransitionRefused,
             Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => Code::TransitionRefused,
         }

@@ -190,8 +190,9 @@ pub fn commit(execution: ExecutionId) -> Command {
     commit_with(execution, Effects::default())
 }
 
+/// As the system of the kind commits: of a claim it says that its decomposer ran.
 pub fn commit_with(execution: ExecutionId, effects: Effects) -> Command {
-    let attests = Vec::new();
+    let attests = vec![Guard::Decomposition];
     Command::Commit(Commit { execution, output: None, effects, finish: false, session: None, attests })
 }
 
@@ -338,7 +339,7 @@ pub fn step_with(item: ItemId, event: &str, effects: Effects) -> Command {
 /// `done`: commits a todo with a receipt, its gates passed.
 pub fn done(execution: ExecutionId, session: ItemId, receipt: &str) -> Command {
     let effects = Effects { records: vec![record("receipt", receipt, "{}")], ..Effects::default() };
-    let attests = vec![Guard::Workspace, Guard::GatesPass];
+    let attests = Guard::ATTESTED.to_vec();
     Command::Commit(Commit {
         execution,
         output: None,

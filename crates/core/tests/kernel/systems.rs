@@ -50,6 +50,32 @@ fn a_claim_goes_its_way_under_the_names_of_its_domain() {
     assert_eq!(bench.state(claim), "decomposed");
 }
 
+// covers: C-05, C-06
+#[test]
+fn a_commit_that_no_decomposer_stands_behind_leaves_a_claim_as_it_was() {
+    let mut bench = Bench::new();
+    let claim = queued_claim(&mut bench);
+    let execution = bench.run("worker:a/1", claim);
+    for effects in [Effects::default(), recording(record("truthbit", "1", "{}"))] {
+        for attests in [vec![], vec![Guard::Workspace, Guard::GatesPass]] {
+            let own = Commit {
+                execution,
+                output: None,
+                effects: effects.clone(),
+                finish: true,
+                session: None,
+                attests,
+            };
+            for who in ["worker:a/1", "admin:root"] {
+                let code = bench.refusal(who, Command::Commit(own.clone()));
+                assert!(["NOT_DECOMPOSED", "LEASE_LOST"].contains(&&*code), "{who}: {code}");
+            }
+        }
+    }
+    assert_eq!(bench.state(claim), "in_progress");
+    assert!(bench.ask("worker:a/1", commit(execution)).is_yes(), "its lease is as good as before");
+}
+
 // covers: C-02, C-03
 #[test]
 fn nobody_but_the_orchestrator_queues_a_claim_and_nobody_but_a_worker_takes_it() {

@@ -277,7 +277,7 @@ impl Scene<'_> {
     }
 
     fn attests(&self, dice: &mut Dice) -> Vec<Guard> {
-        if dice.one_in(5) { Vec::new() } else { vec![Guard::Workspace, Guard::GatesPass] }
+        if dice.one_in(5) { Vec::new() } else { Guard::ATTESTED.to_vec() }
     }
 
     fn link(&self, dice: &mut Dice) -> Link {

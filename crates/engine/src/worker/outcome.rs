@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tenure_core::body::Body;
 use tenure_core::id::ItemId;
+use tenure_core::lifecycle::guard::Guard;
 use tenure_core::request::{EffectMove, Effects, NewMessage, NewRecord};
 use tenure_core::word::NotAWord;
 
@@ -22,6 +23,7 @@ pub struct Done {
     pub(super) output: Option<Body>,
     pub(crate) effects: Effects,
     pub(super) after: Option<After>,
+    pub(super) attests: Vec<Guard>,
 }
 
 impl fmt::Debug for Done {
@@ -60,6 +62,12 @@ impl Done {
     pub fn message(mut self, label: &str, value: &impl Serialize) -> Result<Done, Failure> {
         self.effects.messages.push(NewMessage { label: word(label)?, body: body(value)? });
         Ok(self)
+    }
+
+    /// For the handler of a system: it has established this guard of the row that the commit takes.
+    pub fn attest(mut self, guard: Guard) -> Done {
+        self.attests.push(guard);
+        self
     }
 
     /// Done after the commit, in this process, at most once: if it dies in between, never. What must happen is a message.

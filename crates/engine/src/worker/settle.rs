@@ -118,7 +118,7 @@ impl Settler {
                     effects: done.effects,
                     finish: true,
                     session: None,
-                    attests: Vec::new(),
+                    attests: done.attests,
                 };
                 Request { store: store.clone(), actor: actor.clone(), command: Command::Commit(commit) }
             }

@@ -28,6 +28,17 @@ pub struct Bench {
 #[derive(Subcommand, Debug)]
 pub enum BenchOf {
     Store(BenchStore),
+    /// Measure claims: created, enqueued and decomposed, beside jobs that write the same records
+    Claims(BenchSystem),
+    /// Measure documents: thousands that wait, one that is stuck, and whether limits hold and memory grows
+    Runs(BenchSystem),
+}
+
+/// What a bench of a system is asked with.
+#[derive(Args, Debug)]
+pub struct BenchSystem {
+    #[command(flatten)]
+    pub on: BenchOn,
 }
 
 /// Measure a database alone: how fast work is created, leased and committed, every answer durable

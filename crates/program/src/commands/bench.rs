@@ -3,6 +3,7 @@
 //! No decision depends on what a stopwatch shows.
 
 mod acquire;
+mod claims;
 mod create;
 mod drain;
 mod end_to_end;
@@ -12,11 +13,12 @@ mod measure;
 mod pinned;
 mod report;
 mod rounds;
+mod runs;
 mod store;
 mod target;
 mod work;
 
-pub use measure::resident_kb;
+pub use measure::{processor_micros, resident_kb};
 pub use work::payload;
 
 use crate::cli::{Bench, BenchOf};
@@ -26,6 +28,8 @@ use crate::output::Output;
 pub fn run(arguments: &Bench, output: &mut Output) -> Result<Outcome, Error> {
     match &arguments.of {
         Some(BenchOf::Store(arguments)) => store::run(arguments, output),
+        Some(BenchOf::Claims(arguments)) => claims::run(arguments, output),
+        Some(BenchOf::Runs(arguments)) => runs::run(arguments, output),
         None => end_to_end::run(arguments, output),
     }
 }

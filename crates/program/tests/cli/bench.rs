@@ -114,6 +114,27 @@ fn what_a_service_does_is_an_object_a_line_and_nothing_is_left() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
 }
 
+//
+#[test]
+fn what_claims_and_documents_do_is_an_object_a_line_and_nothing_is_left() {
+    let folder = folder("bench-systems");
+    let sqlite = format!("sqlite:{}", folder.path());
+    let server = std::env::var("TENURE_TEST_POSTGRES").expect("run the tests with ./check");
+    for (url, store, limits) in [
+        (&sqlite, "sqlite", &["commit_1", "commit_100", "fdatasync"][..]),
+        (&server, "postgres", &["insert_1", "insert_32"]),
+    ] {
+        let named = |measured: &[&'static str]| [limits, measured].concat();
+        let run = tenure(["bench", "claims", "--quick", "--json", "--db", url]).code(0);
+        let row = rows(&run, store, &named(&["claims", "claims_processor"])).pop().expect("a row");
+        assert_eq!(row["limit_name"], "jobs with records");
+        let run = tenure(["bench", "runs", "--quick", "--json", "--db", url]).code(0);
+        let rows = rows(&run, store, &named(&["documents_queued", "documents_run"]));
+        assert!(rows.iter().rev().take(2).all(|row| row["rss_mb"].as_f64() > Some(1.0)), "{run:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
+}
+
 #[test]
 fn a_table_shows_limits_ratios_and_targets() {
     let folder = folder("bench-table");

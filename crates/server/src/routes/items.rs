@@ -15,6 +15,7 @@ use tenure::core::request::{Cancel, Command, Create, Effects, Erase, Move};
 use tenure::databases::batch::Reply;
 use tenure::databases::{Order, Query, Whole};
 use tenure::{Error, Tenure};
+use tenure_systems::runs::Documents;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
@@ -300,7 +301,7 @@ pub struct EraseBody {
 
 /// Erase an item's bodies
 ///
-/// Payload, outputs and records are gone for good; the history stays and still verifies.
+/// Payload, outputs and records are gone for good, and so is the file of a document; the history stays and still verifies.
 #[utoipa::path(delete, path = "/v1/items/{id}/body", tag = "items", params(("id" = String, Path)),
     responses((status = 200, body = ItemView), (status = 409)))]
 pub async fn erase(
@@ -309,7 +310,16 @@ pub async fn erase(
     Json(body): Json<EraseBody>,
 ) -> Result<Shown<ItemView>, Problem> {
     let item = caller.item(id).await?;
-    moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason })).await.map(Shown)
+    // Where nothing is known of files the sweep of whoever keeps them finds them.
+    match &caller.app.library {
+        Some(library) if Documents::has_files(&item.table.kind) => {
+            let erased = library.documents(caller.tenure.clone()).erase(&item, body.reason).await?;
+            Ok(Shown(ItemView::brief(&erased)))
+        }
+        _ => moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason }))
+            .await
+            .map(Shown),
+    }
 }
 
 /// List the executions of an item

@@ -97,6 +97,31 @@ fn a_claim_is_created_enqueued_and_decomposed_by_a_worker_elsewhere() {
     });
 }
 
+// covers: C-05, C-06
+#[test]
+fn a_worker_elsewhere_can_not_commit_a_claim_past_its_decomposer() {
+    on_each(async |service| {
+        let claim = create(&service, "a").await;
+        service.post(&format!("/v0.1/claims/{claim}/enqueue-decomposition"), json!({})).await.yes(200);
+        let leased = lease(&service, &claim).await;
+        let execution = format!("/v1/executions/{}", text(&leased, "execution"));
+        let token = json!({ "lease_token": leased["lease_token"] });
+        service.post(&format!("{execution}/start"), token.clone()).await.yes(200);
+        let bit =
+            json!({ "label": "truthbit", "name": "a", "body": { "statement": "s", "expected_type": "t" } });
+        for own in [json!({}), json!({ "records": [bit] })] {
+            let mut body = token.clone();
+            body.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+            let no = service.post(&format!("{execution}/commit"), body).await.no(409, "NOT_DECOMPOSED");
+            assert!(text(&no, "detail").contains("DecomposeClaim"), "{no}");
+        }
+        let shown = service.get(&format!("/v0.1/claims/{claim}")).await.yes(200);
+        assert_eq!(text(&shown, "decomposition_status"), "in_progress");
+        let done = service.post(&format!("/v0.1/claims/{claim}/decompose"), token).await.yes(200);
+        assert_eq!(done["truthbit_ids"].as_array().unwrap().len(), 1, "{done}");
+    });
+}
+
 // covers: C-07, C-09, C-11, C-12
 #[test]
 fn validations_and_verdicts_have_their_fields_and_their_codes() {

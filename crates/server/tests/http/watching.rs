@@ -123,6 +123,19 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
             assert!(page.contains(&format!("| `{name}` |")), "{name} is not in docs/metrics.md");
             assert!(answer.text.contains(&format!("tenure_engine_total{{what=\"{name}\"}} ")));
         }
+        let rows = |family: &str| -> BTreeSet<String> {
+            let begins = format!("{family}{{what=\"");
+            let names = answer.text.lines().filter_map(|line| line.strip_prefix(&*begins)?.split_once('"'));
+            names.map(|(name, _)| name.to_string()).collect()
+        };
+        for (family, heading) in
+            [("tenure_claims_total", "| `what` of claims |"), ("tenure_runs_total", "| `what` of runs |")]
+        {
+            let table = page.split_once(heading).expect("its table").1.lines().skip(2);
+            let table =
+                table.take_while(|line| line.starts_with('|')).filter_map(|line| line.split('`').nth(1));
+            assert_eq!(rows(family), table.map(str::to_string).collect(), "{family}");
+        }
         for line in [
             "tenure_http_requests_total{route=\"/v1/jobs\",method=\"POST\",status=\"201\"} 1",
             "tenure_http_requests_total{route=\"none\",method=\"GET\",status=\"404\"} 1",

@@ -36,4 +36,10 @@ pub type Decomposing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Part>, NotDeco
 pub trait Decomposer: Send + Sync + 'static {
     /// All parts, or none: half a set is no answer.
     fn decompose<'a>(&'a self, statement: &'a Statement) -> Decomposing<'a>;
+
+    /// It only computes, waits for nobody and is through with a text of this size sooner than a thread is woken. Then it needs none of
+    /// its own, and nobody looks after its time.
+    fn is_quick(&self, _text_bytes: usize) -> bool {
+        false
+    }
 }

@@ -8,6 +8,7 @@ use tenure::core::answer::Answer;
 use tenure::core::execution::Execution;
 use tenure::core::id::{ExecutionId, ItemId, RecordId};
 use tenure::core::lifecycle::event::Event;
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Commit, Effects, Fail, NewRecord, REASON_BYTES_MAX, Renew, Start};
 use tenure::core::word::Key;
 use tenure::databases::Whole;
@@ -118,7 +119,14 @@ fn ran(answer: Answer) -> Result<Arc<Execution>, Error> {
 
 fn commit(execution: ExecutionId, records: Vec<NewRecord>) -> Commit {
     let effects = Effects { records, ..Effects::default() };
-    Commit { execution, output: None, effects, finish: true, session: None, attests: Vec::new() }
+    Commit {
+        execution,
+        output: None,
+        effects,
+        finish: true,
+        session: None,
+        attests: vec![Guard::Decomposition],
+    }
 }
 
 /// What is to be taken apart.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tenure::databases::wait::caught;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::decompose::{Decomposer, NotDecomposed, Part, Statement};
@@ -66,22 +67,28 @@ impl Guarded {
 
     pub async fn decompose(&self, statement: Statement) -> Result<Vec<Part>, NotDecomposed> {
         let late = || NotDecomposed(format!("the decomposer did not answer within {:?}", self.limit));
-        let (chosen, limit) = (self.chosen.clone(), self.limit);
+        let decomposer = (self.chosen)(&statement.domain);
+        if decomposer.is_quick(statement.text.len()) {
+            let decomposed = caught(async { decomposer.decompose(&statement).await }).await;
+            return decomposed.unwrap_or_else(|words| Err(panicked(&words)));
+        }
+        let limit = self.limit;
         let handle = self.handle().map_err(|why| NotDecomposed(why.to_string()))?;
         let inside = handle.clone();
-        let run = move || {
-            let decomposer = chosen(&statement.domain);
-            inside.block_on(async { within(limit, decomposer.decompose(&statement)).await })
-        };
+        let run = move || inside.block_on(async { within(limit, decomposer.decompose(&statement)).await });
         match within(self.limit + SLACK, handle.spawn_blocking(run)).await {
             Ok(Ok(Ok(parts))) => parts,
             Ok(Ok(Err(_))) | Err(_) => Err(late()),
             Ok(Err(ended)) => Err(NotDecomposed(match ended.try_into_panic() {
-                Ok(panic) => format!("the decomposer panicked: {}", words(&*panic)),
+                Ok(panic) => return Err(panicked(words(&*panic))),
                 Err(_) => "the decomposer was stopped: its process ends".to_string(),
             })),
         }
     }
+}
+
+fn panicked(words: &str) -> NotDecomposed {
+    NotDecomposed(format!("the decomposer panicked: {words}"))
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> &str {

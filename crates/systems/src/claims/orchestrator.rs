@@ -5,7 +5,7 @@
 //!     └▶ failed:  enqueue (`retry`), put off   ─▶ queued, not before the backoff has passed
 //! ```
 //!
-//! How far it has read is kept in the database, after what it read was acted upon. So whatever is lost in between is done again,
+//! How far it has read is kept in the database now and then, after what it read was acted upon. So whatever is lost in between is done again,
 //! and enqueueing again changes nothing: two orchestrators, or one that was killed, do no harm. A retry is put off by the kernel
 //! and not by a timer of this process.
 
@@ -17,6 +17,7 @@ use tenure::core::answer::Answer;
 use tenure::core::entry::{Facts, Sealed};
 use tenure::core::id::ItemId;
 use tenure::core::request::{Command, Move};
+use tenure::core::time::Time;
 use tenure::core::word::Store;
 use tenure::databases::outside;
 use tenure::{Error, Tenure};
@@ -33,13 +34,23 @@ const PAGE: usize = 1_000;
 const WAIT: Duration = Duration::from_secs(5);
 /// Somebody else moved the claim while its history was read: it is read again, so often.
 const READS_MAX: usize = 5;
+/// How far it has read is kept this often: a write of its own each time, and what is read again after a crash is enqueued already.
+const MARK_EVERY: Duration = Duration::from_millis(500);
 const INITIAL: &str = "initial";
 const RETRY: &str = "retry";
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Orchestrator {
     pub tenure: Tenure,
-    pub retries: Retries,
+    retries: Retries,
+    marked: Marked,
+}
+
+/// How far what it has read is kept, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Marked {
+    position: u64,
+    at: Time,
 }
 
 /// What a turn came to.
@@ -53,15 +64,23 @@ pub(super) struct Turn {
 }
 
 impl Orchestrator {
+    pub fn new(tenure: Tenure, retries: Retries) -> Orchestrator {
+        let marked = Marked { position: 0, at: outside::now() };
+        Orchestrator { tenure, retries, marked }
+    }
+
     /// Where it goes on.
     pub async fn begins(&self) -> Result<u64, Error> {
         Ok(self.tenure.mark(READER).await?.unwrap_or(0))
     }
 
     /// Reads on, and acts upon what it read.
-    pub async fn turn(&self, after: u64) -> Result<Turn, Error> {
+    pub async fn turn(&mut self, after: u64) -> Result<Turn, Error> {
         let page = self.tenure.log_or_wait(after, PAGE, WAIT).await?;
-        let Some((last, _)) = page.last() else { return Ok(Turn { read_to: after, ..Turn::default() }) };
+        let Some((last, _)) = page.last() else {
+            self.mark(after, Duration::ZERO).await?;
+            return Ok(Turn { read_to: after, ..Turn::default() });
+        };
         let mut turn = Turn { read_to: *last, ..Turn::default() };
         let (mut created, mut failed) = (Vec::new(), Vec::new());
         for (_, entry) in &page {
@@ -77,8 +96,19 @@ impl Orchestrator {
         for (store, claim) in failed {
             turn.retried += usize::from(self.retry(store, claim).await?);
         }
-        self.tenure.set_mark(READER, turn.read_to).await?;
+        self.mark(turn.read_to, MARK_EVERY).await?;
         Ok(turn)
+    }
+
+    /// Keeps how far it has read, unless that was done so shortly before.
+    async fn mark(&mut self, position: u64, every: Duration) -> Result<(), Error> {
+        let now = outside::now();
+        if self.marked.position >= position || now.since(self.marked.at) < every {
+            return Ok(());
+        }
+        self.tenure.set_mark(READER, position).await?;
+        self.marked = Marked { position, at: now };
+        Ok(())
     }
 
     /// All of them in one call. Those that somebody has enqueued before are left as they are.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure::core::actor::{Actor, Role};
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::word::Store;
 use tenure::{Done, Error, Failure, Job, Tenure, Worker};
 
@@ -28,12 +29,14 @@ pub struct Settings {
     pub concurrency: usize,
     /// How long what runs may go on when it is told to stop.
     pub grace: Duration,
+    /// What was done so far by whoever was started with these.
+    pub counters: Arc<Counters>,
 }
 
 impl Settings {
     pub fn new(guarded: Guarded) -> Settings {
-        let (policy, retries) = (Arc::default(), Retries::default());
-        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20) }
+        let (policy, retries, counters) = (Arc::default(), Retries::default(), Arc::default());
+        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20), counters }
     }
 
     /// With the decomposer that ships, for every domain.
@@ -84,9 +87,19 @@ pub struct Running {
 pub struct Counters {
     enqueued: AtomicU64,
     retried: AtomicU64,
+    failed_turns: Arc<AtomicU64>,
 }
 
 impl Counters {
+    /// All of them by their names, as docs/metrics.md has them.
+    pub fn all(&self) -> [(&'static str, u64); 3] {
+        [
+            ("enqueued", self.enqueued()),
+            ("retried", self.retried()),
+            ("orchestrator_failed_turns", self.failed_turns()),
+        ]
+    }
+
     /// Claims that the orchestrator of this process enqueued, retries not counted.
     pub fn enqueued(&self) -> u64 {
         self.enqueued.load(Ordering::Relaxed)
@@ -95,25 +108,26 @@ impl Counters {
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
+
+    /// Turns of the orchestrator that ended in an error, and were taken again.
+    pub fn failed_turns(&self) -> u64 {
+        self.failed_turns.load(Ordering::Relaxed)
+    }
 }
 
 /// Starts everything that claims need to move on by themselves.
 pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
-    let counters: Arc<Counters> = Arc::default();
+    let counters = settings.counters.clone();
     let threads = settings.guarded.handle()?;
-    let orchestrator = Orchestrator { tenure: tenure.clone(), retries: settings.retries };
+    let orchestrator = Orchestrator::new(tenure.clone(), settings.retries);
     let desk = Desk { orchestrator, settings, counters: counters.clone() };
-    Ok(Running { desk: desk::Running::start(desk, &threads), counters })
+    let failed = counters.failed_turns.clone();
+    Ok(Running { desk: desk::Running::start(desk, &threads, failed), counters })
 }
 
 impl Running {
     pub fn counters(&self) -> &Counters {
         &self.counters
-    }
-
-    /// Turns that ended in an error, and were taken again.
-    pub fn failed_turns(&self) -> u64 {
-        self.desk.failed_turns()
     }
 
     /// Takes up nothing more, lets what runs come to its end for as long as the grace lasts, and gives back the rest.
@@ -175,7 +189,7 @@ async fn decompose(guarded: Guarded, policy: Arc<Policy>, job: Job) -> Result<Do
     let no = |reason: String| Failure::permanent(shortened(&reason));
     let statement = statement(job.payload().ok()).map_err(no)?;
     let parts = guarded.decompose(statement).await.map_err(|NotDecomposed(reason)| no(reason))?;
-    let mut done = Done::default();
+    let mut done = Done::default().attest(Guard::Decomposition);
     for (key, body) in bodies(parts, &policy.version).map_err(no)? {
         done = done.record(TRUTHBIT, &key, &body)?;
     }

@@ -1,33 +1,38 @@
 //! Verdicts, read and asked for. Nothing is computed here: reading one never makes one, and who asks for one does not wait.
 
+use std::collections::BTreeSet;
+
 use tenure::core::answer::Answer;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::request::Command;
+use tenure::core::time::Time;
 use tenure::databases::PAGE_MAX;
 
-use super::kept::{self, Asked, CLAIM, COMPUTED, Judgements, VERDICT};
+use super::kept::{self, Asked, CLAIM, COMPUTED, Judgements, SUBMITTED, VERDICT};
 use super::validation::{is_validation, recomputation};
 use super::{Claims, Error};
 
 /// A claim that more people have judged is none that this is made for: all of it is read for every verdict.
 pub const VALIDATIONS_MAX: usize = 10_000;
 
-/// What belongs to a claim.
+/// What a computation of a claim's verdict begins with.
 #[derive(Debug, Default)]
 pub(super) struct Belongings {
-    /// Oldest first, in whatever state.
-    pub validations: Vec<Item>,
-    /// Computations that came to a verdict, in the order in which they did.
-    pub computed: Vec<Item>,
+    /// Validations that were handed in, oldest first.
+    pub submitted: Vec<ItemId>,
+    /// The computation that came to a verdict last.
+    pub newest: Option<ItemId>,
 }
 
 impl Claims {
     /// The newest verdict on a claim and on its TruthBits.
     pub async fn verdict(&self, claim: ItemId) -> Result<Judgements, Error> {
         self.item(CLAIM, claim).await?;
-        match self.belongings(claim).await?.computed.last() {
-            Some(newest) => Ok(kept::verdicts(&self.tenure.whole(newest.id).await?)),
+        let mut newest = None;
+        self.look_at_belongings(claim, |item| newest = newest.max(computed(item))).await?;
+        match newest {
+            Some((_, newest)) => Ok(kept::verdicts(&self.tenure.whole(newest).await?)),
             None => Ok(Judgements::default()),
         }
     }
@@ -41,12 +46,22 @@ impl Claims {
         limit: usize,
     ) -> Result<Vec<(ItemId, Judgements)>, Error> {
         self.item(CLAIM, claim).await?;
-        let computed = self.belongings(claim).await?.computed;
-        let from = before.and_then(|before| computed.iter().rposition(|item| item.id == before));
-        let older = &computed[..from.unwrap_or(computed.len())];
+        let before = match before {
+            Some(before) => computed(&self.item(VERDICT, before).await?),
+            None => None,
+        };
+        // No more of them are held than are asked for, however many there are.
+        let mut newest = BTreeSet::new();
+        self.look_at_belongings(claim, |item| {
+            newest.extend(computed(item).filter(|found| before.as_ref().is_none_or(|before| found < before)));
+            if newest.len() > limit {
+                newest.pop_first();
+            }
+        })
+        .await?;
         let mut found = Vec::new();
-        for item in older.iter().rev().take(limit) {
-            found.push((item.id, kept::verdicts(&self.tenure.whole(item.id).await?)));
+        for (_, id) in newest.into_iter().rev() {
+            found.push((id, kept::verdicts(&self.tenure.whole(id).await?)));
         }
         Ok(found)
     }
@@ -67,26 +82,40 @@ impl Claims {
     }
 
     pub(super) async fn belongings(&self, claim: ItemId) -> Result<Belongings, Error> {
-        let (mut found, mut after) = (Belongings::default(), None);
+        let (mut submitted, mut newest, mut validations) = (Vec::new(), None, 0);
+        self.look_at_belongings(claim, |item| {
+            newest = newest.max(computed(item));
+            validations += usize::from(is_validation(item));
+            if is_validation(item)
+                && item.state_name().as_str() == SUBMITTED
+                && validations <= VALIDATIONS_MAX
+            {
+                submitted.push(item.id);
+            }
+        })
+        .await?;
+        match validations > VALIDATIONS_MAX {
+            true => Err(Error::invalid(format!("claim {claim} has over {VALIDATIONS_MAX} validations"))),
+            false => Ok(Belongings { submitted, newest: newest.map(|(_, id)| id) }),
+        }
+    }
+
+    /// Everything that has a link to a claim, oldest first. A page of it is held at a time.
+    async fn look_at_belongings(&self, claim: ItemId, mut look: impl FnMut(&Item)) -> Result<(), Error> {
+        let mut after = None;
         loop {
             let page = self.tenure.linked(claim, after, PAGE_MAX).await?;
-            after = page.last().map(|last| last.id).or(after);
-            let is_last = page.len() < PAGE_MAX;
-            for item in page {
-                if is_validation(&item) {
-                    found.validations.push(item);
-                } else if item.table.kind.as_str() == VERDICT && item.state_name().as_str() == COMPUTED {
-                    found.computed.push(item);
-                }
-            }
-            if found.validations.len() > VALIDATIONS_MAX {
-                return Err(Error::invalid(format!("claim {claim} has over {VALIDATIONS_MAX} validations")));
-            }
-            if is_last {
-                // One that was put off may come to its verdict after one that was asked for later.
-                found.computed.sort_by_key(|item| (item.updated, item.id));
-                return Ok(found);
+            page.iter().for_each(&mut look);
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => after = Some(last.id),
+                _ => return Ok(()),
             }
         }
     }
+}
+
+/// A computation that came to a verdict, and when. One that was put off may have after one that was asked for later.
+fn computed(item: &Item) -> Option<(Time, ItemId)> {
+    let is_one = item.table.kind.as_str() == VERDICT && item.state_name().as_str() == COMPUTED;
+    is_one.then_some((item.updated, item.id))
 }

@@ -9,8 +9,8 @@ use tenure::databases::Whole;
 use tenure::{Done, Failure, Job, New, Tenure};
 
 use super::kept::{
-    self, AboutClaim, Judgements, OF_CLAIM, RECHECK, SUBMITTED, VERDICT, Validation, ValidationPayload,
-    VerdictBody, VerdictOf,
+    self, AboutClaim, Judgements, OF_CLAIM, RECHECK, VERDICT, Validation, ValidationPayload, VerdictBody,
+    VerdictOf,
 };
 use super::policy::{Evidence, Judgement, Policy, Verdict, Weighed, weigh};
 use super::validation::validator_key;
@@ -60,14 +60,14 @@ impl Claims {
         self.decomposed(claim).await?;
         let truthbits = kept::truthbits(&self.tenure.whole(claim).await?);
         let belongings = self.belongings(claim).await?;
-        let before = match belongings.computed.last() {
-            Some(newest) => kept::verdicts(&self.tenure.whole(newest.id).await?),
+        let before = match belongings.newest {
+            Some(newest) => kept::verdicts(&self.tenure.whole(newest).await?),
             None => Judgements::default(),
         };
         let mut evidence: BTreeMap<ItemId, Evidence> = BTreeMap::new();
         let mut judgements = Vec::new();
-        for item in belongings.validations.iter().filter(|item| item.state_name().as_str() == SUBMITTED) {
-            let whole = self.tenure.whole(item.id).await?;
+        for id in belongings.submitted {
+            let whole = self.tenure.whole(id).await?;
             if let Some(validation) = counted(&whole, claim) {
                 judgements.extend(self.judgement(&whole, &validation, &mut evidence).await?);
             }

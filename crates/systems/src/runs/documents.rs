@@ -149,7 +149,11 @@ impl Documents {
         create.key = Some(facts.sha256.parse().map_err(Error::from)?);
         create.trace = upload.trace.clone();
         let (document, is_new) = self.created(create, &arrived).await?;
-        arrived.is_referred_to().await;
+        match is_new {
+            true => arrived.is_referred_to().await,
+            // It may have been erased since it was made, and then nothing refers to what came now.
+            false => self.library.files.settle_arrived(&self.tenure, arrived).await?,
+        }
         let (run, _) = self.create_run(document, Some(first_run(document)), upload.trace).await?;
         let status = if is_new { Status::Processing } else { self.status(document).await?.0 };
         Ok(Uploaded { document_id: document, run_id: run.id, status, is_new })

@@ -5,13 +5,17 @@
 //!   FILES/pending/STORE~document~SHA…    it is about to have its place, and no entry yet
 //!   FILES/stores/STORE/ab/abcd…          the content
 //!   FILES/stores/STORE/runs/RUN/STEP     what a step made that is too large for a record
+//!   FILES/pending/STORE~erased~SHA…      its entry is about to be erased
+//!   FILES/places/ab                      locks: who is about to give content of this beginning its place, or to take it
 //!   FILES/alive/…                        processes that work on runs of this folder
 //! ```
 //!
 //! A file is complete, on the disk and in its place before anything refers to it: it is written under another name, synced, renamed, and
 //! its folder is synced. A process that dies before the entry is written leaves a note in `pending`, by which [`sweep`] finds the file
-//! that nobody refers to. Who writes holds a shared lock meanwhile, and the sweep an exclusive one: it never meets an upload half-way.
+//! that nobody refers to. Who writes holds a shared lock of its place meanwhile, and who removes an exclusive one: it never meets an
+//! upload half-way. An erased entry takes its file with it, in the same manner: note, entry, file.
 
+mod erase;
 mod incoming;
 mod sweep;
 
@@ -132,7 +136,14 @@ impl Files {
         self.of_store(store).join("runs").join(run.to_string())
     }
 
-    /// Held while something is written that no entry refers to yet.
+    /// Held shared from before content of this hash gets its place until its entry is written, and alone by who removes it.
+    fn place(&self, sha256: &str) -> io::Result<File> {
+        let folder = self.folder.join("places");
+        fs::create_dir_all(&folder)?;
+        File::options().create(true).append(true).open(folder.join(sha256.get(..2).unwrap_or("00")))
+    }
+
+    /// Held while something is written under a name that nobody looks for.
     fn lock(&self) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
         File::options().create(true).append(true).open(self.folder.join("lock"))

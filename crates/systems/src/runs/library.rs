@@ -26,7 +26,21 @@ pub(super) struct Shared {
     /// Stores with new runs.
     told: Mutex<BTreeSet<Store>>,
     pub tell: Notify,
-    scheduler_retried: AtomicU64,
+    pub counters: Counters,
+}
+
+/// What the workers on runs have done and met.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub scheduler_retried: AtomicU64,
+    pub recovered: AtomicU64,
+    pub files_removed: AtomicU64,
+    pub documents_mended: AtomicU64,
+}
+
+/// One more, or so many.
+pub(super) fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
 }
 
 impl Library {
@@ -41,11 +55,24 @@ impl Library {
 
     /// `SCHEDULER_RETRIED`: how often the database did not answer who looked for runs to start.
     pub fn scheduler_retried(&self) -> u64 {
-        self.shared.scheduler_retried.load(Ordering::Relaxed)
+        self.shared.counters.scheduler_retried.load(Ordering::Relaxed)
     }
 
-    pub(super) fn one_scheduler_retried(&self) {
-        self.shared.scheduler_retried.fetch_add(1, Ordering::Relaxed);
+    /// All that is counted, by their names, as docs/metrics.md has them.
+    pub fn counted(&self) -> [(&'static str, u64); 4] {
+        let Counters { scheduler_retried, recovered, files_removed, documents_mended } =
+            &self.shared.counters;
+        let counted = [
+            ("SCHEDULER_RETRIED", scheduler_retried),
+            ("RUN_RECOVERED_AS_FAILED", recovered),
+            ("files_removed", files_removed),
+            ("documents_mended", documents_mended),
+        ];
+        counted.map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.shared.counters
     }
 
     /// There is a new run in this store.

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use super::alive::Alive;
 use super::documents::{Documents, NotDone};
 use super::files::AGE;
-use super::library::Library;
+use super::library::{Library, count};
 use super::pipeline::Pipeline;
 use super::worker;
 use super::{DOCUMENT, RUN};
@@ -173,8 +173,9 @@ async fn recovered(tenure: &Tenure, library: &Library, settings: &Settings) -> R
     let (alive, dead) = Alive::begin(&library.files.alive(), tenure.incarnation())?;
     if !dead.is_empty() {
         let kind = RUN.parse().map_err(Error::from)?;
-        let count = tenure.recover(&kind, |incarnation| dead.has(incarnation)).await?;
-        (settings.tell)(&format!("runs: RUN_RECOVERED_AS_FAILED: {count} of processes that are gone"));
+        let ended = tenure.recover(&kind, |incarnation| dead.has(incarnation)).await?;
+        count(&library.counters().recovered, ended);
+        (settings.tell)(&format!("runs: RUN_RECOVERED_AS_FAILED: {ended} of processes that are gone"));
         dead.forget();
     }
     Ok(alive)
@@ -284,6 +285,7 @@ impl Service {
     async fn tidy(&self, backlog: &[Backlog]) {
         match self.library.files.sweep(&self.tenure, self.settings.leftovers_age).await {
             Ok(swept) if swept.removed > 0 => {
+                count(&self.library.counters().files_removed, swept.removed);
                 (self.settings.tell)(&format!(
                     "runs: {} files that nothing refers to were removed",
                     swept.removed
@@ -307,7 +309,8 @@ impl Service {
         for document in
             newest.iter().filter(|document| now().since(document.created) >= self.settings.mend_after)
         {
-            documents.mend(document.id).await?;
+            let mended = documents.mend(document.id).await?;
+            count(&self.library.counters().documents_mended, usize::from(mended));
         }
         Ok(())
     }
@@ -315,6 +318,6 @@ impl Service {
 
 /// The database did not answer who looked for runs: a line, a number, and the next look comes.
 fn retried(library: &Library, tell: &Tell, why: &str) {
-    library.one_scheduler_retried();
+    count(&library.counters().scheduler_retried, 1);
     tell(&format!("runs: SCHEDULER_RETRIED: {why}"));
 }

@@ -68,7 +68,7 @@ impl Settings {
 /// Starts the workers of these settings. A runner is started by whoever has an executor: [`runner`](super::runner).
 pub fn start(tenure: &Tenure, settings: Settings) -> Running {
     let desk = Desk { tenure: tenure.clone(), settings, readiness: BTreeMap::new(), swept: None };
-    Running::start(desk, &Handle::current())
+    Running::start(desk, &Handle::current(), Arc::default())
 }
 
 /// A runner with this executor. It works once it is started.

@@ -2,6 +2,7 @@
 
 use crate::claims::crash;
 use crate::program::{Program, TOLD};
+use crate::runs::erasing;
 use crate::voice::Voice;
 
 /// Not told to be anything, it is a test of its own: a child ends with its input.
@@ -28,6 +29,9 @@ async fn be(told: &str) {
             std::future::pending().await
         }
         ["claim", url, claim] => crash::decompose(url, claim.parse().expect("an id"), voice).await,
+        ["erase", url, folder, document] => {
+            erasing::erase(url, folder, document.parse().expect("an id"), voice).await
+        }
         _ => panic!("a child was told to be `{told}`"),
     }
 }

@@ -1,5 +1,6 @@
 //! Documents and their runs: a pipeline of a test's own, on databases that outlive their process.
 
+pub mod erasing;
 mod leftovers;
 mod order;
 mod processes;

@@ -225,7 +225,7 @@ impl Scene {
     fn command(&self, world: &mut World, asked: &Asked) -> Option<Command> {
         let (item, session) = (self.item, self.session);
         let execution = ExecutionId { item, fence: self.item().fence };
-        let attests = vec![Guard::Workspace, Guard::GatesPass];
+        let attests = Guard::ATTESTED.to_vec();
         let reason = Some("because".to_string());
         let held = self.item().fence.0 > 0;
         let under_lease = |command| held.then_some(command);

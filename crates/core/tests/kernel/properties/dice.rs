@@ -198,7 +198,7 @@ impl<'n> Dice<'n> {
     }
 
     fn attests(&mut self) -> Vec<Guard> {
-        if self.percent(15) { Vec::new() } else { vec![Guard::Workspace, Guard::GatesPass] }
+        if self.percent(15) { Vec::new() } else { Guard::ATTESTED.to_vec() }
     }
 
     fn name(&mut self) -> Option<Key> {

@@ -230,10 +230,10 @@ impl Sizes {
     }
 }
 
-async fn open(url: &str) -> Result<Tenure, Error> {
+pub async fn open(url: &str) -> Result<Tenure, Error> {
     Tenure::open(url).await.map_err(|error| Error::Bench(error.to_string()))
 }
 
-fn failed(error: tenure::Error) -> Error {
+pub fn failed(error: tenure::Error) -> Error {
     Error::Bench(error.to_string())
 }

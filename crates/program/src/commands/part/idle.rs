@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tenure::{Done, Job, Tenure};
 
 use super::{Orders, Voice, open};
 use crate::cli::PartIdle;
-use crate::commands::bench::resident_kb;
+use crate::commands::bench::{processor_micros, resident_kb};
 use crate::outcome::Error;
 use crate::time::pause;
 
@@ -21,9 +20,4 @@ pub async fn run(arguments: &PartIdle, voice: Voice, _: Orders) -> Result<(), Er
     pause(Duration::from_millis(arguments.span_ms)).await;
     voice.say(&format!("idle {resident} {}", processor_micros() - before));
     Ok(())
-}
-
-fn processor_micros() -> i64 {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    used.tv_sec * 1_000_000 + used.tv_nsec / 1_000
 }

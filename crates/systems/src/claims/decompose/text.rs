@@ -33,9 +33,16 @@ const LEAD_TOKENS_MAX: usize = 24;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextDecomposer;
 
+/// A page or two of text: some hundred microseconds.
+const QUICK_BYTES_MAX: usize = 4 << 10;
+
 impl Decomposer for TextDecomposer {
     fn decompose<'a>(&'a self, statement: &'a Statement) -> Decomposing<'a> {
         Box::pin(std::future::ready(parts(&statement.text)))
+    }
+
+    fn is_quick(&self, text_bytes: usize) -> bool {
+        text_bytes <= QUICK_BYTES_MAX
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Arrived {
     pub size: u64,
     /// The beginning of it.
     pub head: Vec<u8>,
-    note: PathBuf,
-    _lock: File,
+    pub(super) note: PathBuf,
+    _place: File,
 }
 
 impl Arrived {
@@ -135,22 +135,24 @@ impl Incoming {
         }
         self.file.flush().await?;
         self.file.sync_all().await?;
-        let Incoming { files, store, draft, hasher, size, head, lock, .. } = self;
+        let Incoming { files, store, draft, hasher, size, head, lock: _lock, .. } = self;
         let sha256 = hex(&hasher.finalize());
         let done = beside(move || {
+            let place = files.place(&sha256)?;
+            place.lock_shared()?;
             let note = files.pending().join(format!("{store}~document~{sha256}~{:016x}", chance()));
             leave_note(&note)?;
             let folder = files.content(&store, &sha256);
             let folder = folder.parent().ok_or(io::ErrorKind::InvalidInput)?;
             // Content that is there already is replaced by the same: had it been damaged, it is whole again.
             moved(&draft.0, folder, &sha256)?;
-            Ok::<_, io::Error>(Arrived { sha256, size, head, note, _lock: lock })
+            Ok::<_, io::Error>(Arrived { sha256, size, head, note, _place: place })
         });
         Ok(done.await?)
     }
 }
 
-fn leave_note(note: &Path) -> io::Result<()> {
+pub(super) fn leave_note(note: &Path) -> io::Result<()> {
     let folder = note.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_folder(folder)?;
     File::create(note)?;

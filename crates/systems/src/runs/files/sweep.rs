@@ -21,9 +21,8 @@ use crate::runs::DOCUMENT;
 pub const AGE: Duration = Duration::from_secs(3_600);
 /// Of one turn. Each is one upload that was cut off.
 const NOTES_MAX: usize = 1_000;
-
-/// Old notes, and the lock that keeps uploads away.
-type Leftovers = (File, Vec<(PathBuf, Note)>);
+/// Documents with the same content that are looked at together.
+const ALIKE: usize = 100;
 
 /// What a sweep did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +31,15 @@ pub struct Swept {
     pub removed: usize,
     /// Notes of which the entry was there after all.
     pub kept: usize,
+}
+
+/// What became of a note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Settled {
+    Removed,
+    Kept,
+    /// Somebody is at it. The note stays.
+    NotNow,
 }
 
 /// Whether something refers to what a note is about.
@@ -44,85 +52,143 @@ enum Found {
 
 /// What a note says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Note {
-    Document { store: Store, sha256: String },
-    Run { store: Store, run: ItemId },
+pub(super) enum Note {
+    /// It got its place, and its entry may be written or not.
+    Document {
+        store: Store,
+        sha256: String,
+    },
+    /// Its entry is erased, or about to be.
+    Erased {
+        store: Store,
+        sha256: String,
+    },
+    Run {
+        store: Store,
+        run: ItemId,
+    },
 }
 
 impl Note {
-    fn read(name: &str) -> Option<Note> {
+    pub(super) fn read(name: &str) -> Option<Note> {
         let mut parts = name.split('~');
         let (store, what, which) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+        let is_hash = which.len() == 64 && which.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let sha256 = || which.to_string();
         match what {
-            "document" => {
-                let good = which.len() == 64 && which.bytes().all(|byte| byte.is_ascii_hexdigit());
-                good.then(|| Note::Document { store, sha256: which.to_string() })
-            }
+            "document" => is_hash.then(|| Note::Document { store, sha256: sha256() }),
+            "erased" => is_hash.then(|| Note::Erased { store, sha256: sha256() }),
             "run" => Some(Note::Run { store, run: which.parse().ok()? }),
             _ => None,
+        }
+    }
+
+    /// What its entry says now it says for good, or it says that it is not over. An upload's may come late.
+    fn is_certain(&self) -> bool {
+        !matches!(self, Note::Document { .. })
+    }
+
+    fn content(&self, files: &Files) -> PathBuf {
+        match self {
+            Note::Document { store, sha256 } | Note::Erased { store, sha256 } => files.content(store, sha256),
+            Note::Run { store, run } => files.artifacts(store, *run),
+        }
+    }
+
+    /// Whose place is locked while it is looked for and removed. What a run made is its own.
+    fn sha256(&self) -> Option<&str> {
+        match self {
+            Note::Document { sha256, .. } | Note::Erased { sha256, .. } => Some(sha256),
+            Note::Run { .. } => None,
         }
     }
 }
 
 impl Files {
-    /// Removes what nothing refers to and is as old as this. While somebody uploads nothing is done: the next turn comes.
+    /// Removes what nothing refers to and is as old as this, and at once what was erased. What somebody is at comes in the next turn.
     pub async fn sweep(&self, tenure: &Tenure, age: Duration) -> Result<Swept, Error> {
         let mut swept = Swept::default();
         let files = self.clone();
-        let found = beside(move || files.leftovers(age)).await;
         // A folder that can not be looked at is told of by the next upload.
-        let Ok(Some((_lock, notes))) = found else { return Ok(swept) };
+        let notes = beside(move || files.leftovers(age)).await.unwrap_or_default();
         for (path, note) in notes {
-            let content = match (&note, self.reference(tenure, &note).await?) {
-                (_, Found::NotYet) => continue,
-                (_, Found::Yes) => None,
-                (Note::Document { store, sha256 }, Found::No) => Some(self.content(store, sha256)),
-                (Note::Run { store, run }, Found::No) => Some(self.artifacts(store, *run)),
-            };
-            match content {
-                Some(_) => swept.removed += 1,
-                None => swept.kept += 1,
+            match self.settle(tenure, path, &note).await? {
+                Settled::Removed => swept.removed += 1,
+                Settled::Kept => swept.kept += 1,
+                Settled::NotNow => {}
             }
-            beside(move || {
-                // What can not be removed keeps its note.
-                let gone = content.as_deref().is_none_or(|content| remove(content).is_ok());
-                gone.then(|| fs::remove_file(path))
-            })
-            .await;
         }
         Ok(swept)
     }
 
-    /// None: somebody uploads.
-    fn leftovers(&self, age: Duration) -> io::Result<Option<Leftovers>> {
+    /// Removes what a note is about if nothing refers to it, and then the note.
+    pub(super) async fn settle(&self, tenure: &Tenure, path: PathBuf, note: &Note) -> Result<Settled, Error> {
+        let (files, which) = (self.clone(), note.clone());
+        // Held until the file is gone: no upload of the same content comes in between.
+        let Some(lock) = beside(move || files.alone(&which)).await else { return Ok(Settled::NotNow) };
+        let content = match self.reference(tenure, note).await? {
+            Found::NotYet => return Ok(Settled::NotNow),
+            Found::Yes => None,
+            Found::No => Some(note.content(self)),
+        };
+        let settled = if content.is_some() { Settled::Removed } else { Settled::Kept };
+        beside(move || {
+            // What can not be removed keeps its note.
+            let gone = content.as_deref().is_none_or(|content| remove(content).is_ok());
+            let _ = gone.then(|| fs::remove_file(path));
+            drop(lock);
+        })
+        .await;
+        Ok(settled)
+    }
+
+    /// Nobody is giving this content its place, nor may have: an upload that was cut off may still get its entry.
+    fn alone(&self, note: &Note) -> Option<Option<File>> {
+        let Some(sha256) = note.sha256() else { return Some(None) };
+        let lock = self.place(sha256).ok()?;
+        lock.try_lock().ok()?;
+        let is_of_it = |entry: &DirEntry| match entry.file_name().to_str().and_then(Note::read) {
+            Some(Note::Document { store, sha256 }) => *note == Note::Erased { store, sha256 },
+            _ => false,
+        };
+        let mut others = fs::read_dir(self.pending()).ok()?.filter_map(Result::ok);
+        (!others.any(|entry| is_of_it(&entry))).then_some(Some(lock))
+    }
+
+    /// Notes that are due. Uploads that came to nothing are removed on the way, unless somebody uploads.
+    fn leftovers(&self, age: Duration) -> io::Result<Vec<(PathBuf, Note)>> {
         if !self.folder.is_dir() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let lock = self.lock()?;
         match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Ok(()) => {
+                for draft in old(&self.incoming(), age)? {
+                    let _ = fs::remove_file(draft.path());
+                }
+            }
+            Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(why)) => return Err(why),
         }
-        for draft in old(&self.incoming(), age)? {
-            let _ = fs::remove_file(draft.path());
+        drop(lock);
+        if !self.pending().is_dir() {
+            return Ok(Vec::new());
         }
-        let note = |entry: DirEntry| Some((entry.path(), Note::read(entry.file_name().to_str()?)?));
-        let notes = old(&self.pending(), age)?.into_iter().filter_map(note).collect();
-        Ok(Some((lock, notes)))
+        let due = |entry: DirEntry| {
+            let note = Note::read(entry.file_name().to_str()?)?;
+            (note.is_certain() || is_old(&entry, age)).then(|| (entry.path(), note))
+        };
+        Ok(fs::read_dir(self.pending())?.filter_map(Result::ok).filter_map(due).take(NOTES_MAX).collect())
     }
 
     async fn reference(&self, tenure: &Tenure, note: &Note) -> Result<Found, Error> {
-        let (Note::Document { store, .. } | Note::Run { store, .. }) = note;
+        let (Note::Document { store, .. } | Note::Erased { store, .. } | Note::Run { store, .. }) = note;
         let reader = Actor::new(Role::Api, "runs".parse()?);
         let tenure = tenure.acting(store.clone(), reader);
         match note {
-            Note::Document { sha256, .. } => {
-                let (kind, key) = (Some(DOCUMENT.parse()?), Some(sha256.parse()?));
-                let found = tenure.list(Query { kind, key, limit: 1, ..Query::default() }).await?;
-                Ok(if found.is_empty() { Found::No } else { Found::Yes })
-            }
+            Note::Document { sha256, .. } | Note::Erased { sha256, .. } => has(&tenure, sha256).await,
             Note::Run { run, .. } => match tenure.item(*run).await {
+                Ok(run) if run.erased => Ok(Found::No),
                 Ok(run) => Ok(match run.phase() {
                     Phase::Succeeded => Found::Yes,
                     Phase::Failed | Phase::Stopped => Found::No,
@@ -135,17 +201,32 @@ impl Files {
     }
 }
 
+/// Whether a document has this content that was not erased.
+async fn has(tenure: &Tenure, sha256: &str) -> Result<Found, Error> {
+    let (kind, key) = (Some(DOCUMENT.parse()?), Some(sha256.parse()?));
+    let mut query = Query { kind, key, limit: ALIKE, ..Query::default() };
+    loop {
+        let page = tenure.list(query.clone()).await?;
+        match page.last() {
+            _ if page.iter().any(|document| !document.erased) => return Ok(Found::Yes),
+            Some(last) if page.len() == ALIKE => query.after = Some(last.id),
+            _ => return Ok(Found::No),
+        }
+    }
+}
+
 /// What has lain in a folder for so long.
 fn old(folder: &Path, age: Duration) -> io::Result<Vec<DirEntry>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let is_old = |entry: &DirEntry| {
-        let changed = entry.metadata().and_then(|found| found.modified());
-        changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since >= age))
-    };
-    let entries = fs::read_dir(folder)?.filter_map(Result::ok).filter(is_old);
+    let entries = fs::read_dir(folder)?.filter_map(Result::ok).filter(|entry| is_old(entry, age));
     Ok(entries.take(NOTES_MAX).collect())
+}
+
+fn is_old(entry: &DirEntry, age: Duration) -> bool {
+    let changed = entry.metadata().and_then(|found| found.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since >= age))
 }
 
 fn remove(content: &Path) -> io::Result<()> {

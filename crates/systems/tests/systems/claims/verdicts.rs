@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use tenure::New;
 use tenure::core::id::ItemId;
-use tenure::databases::Query;
 use tenure::databases::outside::now;
+use tenure::databases::{PAGE_MAX, Query};
 use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
 use tenure_systems::claims::{NewEvidence, NewValidation};
 
 use super::kit::{Office, judged, settings, until};
 use super::validating::evidence;
-use crate::kit::{on_each, on_kept};
+use crate::kit::{PATIENCE, on_each, on_kept};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -108,6 +109,41 @@ fn a_verdict_is_computed_again_when_its_evidence_has_grown_old() {
             api.verdict(claim).await.unwrap().claim.filter(|verdict| verdict.body.status == Status::Supported)
         })
         .await;
+        running.drain().await;
+    });
+}
+
+// covers: C-10, C-11
+#[test]
+fn the_newest_verdict_is_found_behind_more_validations_than_a_page_has() {
+    on_kept(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let (claim, bits) = office.decomposed("it rained").await;
+        let api = office.claims("api:a");
+        let computed = async || {
+            let asked = api.compute_verdict(claim).await.unwrap().computation_id;
+            office.tenure.wait(asked, PATIENCE).await.unwrap();
+            asked
+        };
+        let before = computed().await;
+        // Prepared and not handed in: they count for nothing, and are in the way all the same.
+        for first in [0, PAGE_MAX / 2, PAGE_MAX] {
+            let prepared = (first..first + PAGE_MAX / 2).map(|number| {
+                let payload = serde_json::json!({
+                    "claim_id": claim.to_string(), "truthbit_id": bits[0].to_string(),
+                    "validator_key": format!("{}/human:{number}", bits[0]),
+                });
+                New::of("validation", &payload).link("claim", claim)
+            });
+            assert!(office.tenure.create_all(prepared).await.iter().all(Result::is_ok));
+        }
+        let after = computed().await;
+        let page = api.verdict_history(claim, None, 1).await.unwrap();
+        assert_eq!(page.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [after]);
+        assert_eq!(api.verdict(claim).await.unwrap().claim, page[0].1.claim, "the newest of all");
+        let rest = api.verdict_history(claim, Some(after), 10).await.unwrap();
+        assert_eq!(rest.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [before]);
         running.drain().await;
     });
 }

@@ -31,13 +31,14 @@ fn a_file_without_its_entry_is_removed_and_one_with_it_is_not() {
         let sweep = async |age| desk.library.files.sweep(&desk.tenure, age).await.unwrap();
         let kept = desk.upload("kept").await;
         // Cut off before its entry, and once more with content that an entry refers to.
+        let mut cut_off = Vec::new();
         for text in ["lost", "kept"] {
             let mut incoming = desk.documents.receive().await.unwrap();
             incoming.write(text.as_bytes()).await.unwrap();
-            let arrived = incoming.finish().await.unwrap();
-            assert_eq!(sweep(Duration::ZERO).await, Swept::default(), "nobody sweeps beside an upload");
-            drop(arrived);
+            cut_off.push(incoming.finish().await.unwrap());
         }
+        assert_eq!(sweep(Duration::ZERO).await, Swept::default(), "nobody sweeps what is being uploaded");
+        drop(cut_off);
         // And before it was whole.
         let mut half = desk.documents.receive().await.unwrap();
         half.write(b"half").await.unwrap();
