@@ -50,7 +50,7 @@ fn shown(cell: &str, files: &BTreeMap<String, String>, tests: &BTreeSet<&str>) -
     let mut file: Option<(&str, BTreeSet<&str>)> = None;
     let mut named = 0;
     for word in cell.split('`').skip(1).step_by(2) {
-        if word.contains('/') {
+        if word.contains('/') && !word.contains(' ') {
             named += 1;
             let text = files.get(word).or_else(|| files.get(&format!("crates/{word}")));
             match text {

@@ -93,7 +93,12 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
         return None;
     }
     let (id, kind) = (item.id, &item.table.kind);
-    let is_attested = rows.iter().flat_map(|row| &row.guards).any(Guard::is_attested);
+    let mut guards = rows.iter().flat_map(|row| &row.guards);
+    // The holder's, over the API, as whatever else is written under a lease.
+    if guards.clone().any(|guard| *guard == Guard::Decomposition) {
+        return None;
+    }
+    let is_attested = guards.any(Guard::is_attested);
     let shown = rows.first().map_or(event.as_str(), |row| row.shown());
     let typed = match event {
         // What only the kind's own command can attest is typed with that.
