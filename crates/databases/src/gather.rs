@@ -28,6 +28,9 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::batch::{BATCH_MAX, Reply};
 use crate::measure::Since;
+use crate::memory::Memory;
+use crate::postgres::Postgres;
+use crate::sqlite::Sqlite;
 use crate::wait::block_on;
 use crate::{Database, Error};
 use call::{Call, Inlet, split};
@@ -155,6 +158,19 @@ impl Gather {
         Gather { callers, room, options, measures, end: Arc::new(End { thread, writers }) }
     }
 
+    /// The writers of a memory, built here and not in every crate that starts some.
+    pub fn of_memory(database: Arc<Memory>, seed: u64) -> Gather {
+        Gather::start(database, Options::new(Writers::Tasks(1), seed))
+    }
+
+    pub fn of_sqlite(database: Arc<Sqlite>, seed: u64) -> Gather {
+        Gather::start(database, Options::new(Writers::Thread, seed))
+    }
+
+    pub fn of_postgres(database: Arc<Postgres>, seed: u64) -> Gather {
+        Gather::start(database, Options::new(Writers::TASKS, seed))
+    }
+
     /// Asks for one thing. Answers when it is durable, waits while the queue is full.
     pub async fn ask(&self, request: Request) -> Result<Reply, Error> {
         only(self.call(vec![request]).await)
@@ -268,9 +284,10 @@ fn only(mut replies: Replies) -> Result<Reply, Error> {
     replies.pop().expect("every request gets a reply")
 }
 
-#[expect(clippy::disallowed_methods, reason = "the writer's own thread; the last handle joins it")]
+/// The writer's own thread; the last handle joins it.
 fn start_thread<D: Database + 'static>(writer: Writer<D>) -> JoinHandle<()> {
-    std::thread::spawn(move || block_on(writer.run()))
+    let thread = std::thread::Builder::new().name("writer".to_string());
+    thread.spawn(move || block_on(writer.run())).expect("the system has room for a thread")
 }
 
 #[expect(

@@ -5,6 +5,7 @@ use tenure_core::item::Item;
 use tenure_core::world::Record;
 use tenure_databases::Order;
 
+use crate::asked::Asked;
 use crate::error::Error;
 use crate::tenure::Tenure;
 
@@ -15,32 +16,36 @@ impl Tenure {
     }
 
     /// As [`Tenure::linked`], in either order.
-    pub async fn linked_in(
+    pub fn linked_in(
         &self,
         order: Order,
         to: ItemId,
         after: Option<ItemId>,
         limit: usize,
-    ) -> Result<Vec<Item>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        let read = async move {
-            let mut items = Vec::new();
-            for id in kept.linked(to, order, after, limit).await? {
-                items.extend(kept.item(&store, id).await?);
-            }
-            Ok(items)
-        };
-        self.beside(read).await
+    ) -> Asked<'_, Result<Vec<Item>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let read = async move {
+                let mut items = Vec::new();
+                for id in kept.linked(to, order, after, limit).await? {
+                    items.extend(kept.item(&store, id).await?);
+                }
+                Ok(items)
+            };
+            self.beside(read).await
+        })
     }
 
     /// A record of an item of this store, by its id alone.
-    pub async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        let read = async move {
-            let Some(record) = kept.record(id).await? else { return Ok(None) };
-            Ok(kept.item(&store, record.item).await?.map(|_| record))
-        };
-        self.beside(read).await
+    pub fn record(&self, id: RecordId) -> Asked<'_, Result<Option<Record>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let read = async move {
+                let Some(record) = kept.record(id).await? else { return Ok(None) };
+                Ok(kept.item(&store, record.item).await?.map(|_| record))
+            };
+            self.beside(read).await
+        })
     }
 
     /// How far the reader of this name has come in the log. None: it never said.

@@ -15,7 +15,7 @@ use tenure_core::world::{Message, Record};
 use tenure_databases::backlog::{Backlog, Backlogs};
 use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::follow::{Follow, MessageId};
-use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::gather::Gather;
 use tenure_databases::look::Look;
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
@@ -24,6 +24,7 @@ use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
 use tenure_databases::{Database, Error, Found, Head, Order, Overdue, Query, Whole};
 
+use crate::asked;
 use crate::error::OpenError;
 use crate::explain::Facts;
 
@@ -33,6 +34,8 @@ pub(crate) enum Kept {
     Sqlite(Arc<Sqlite>),
     Postgres(Arc<Postgres>),
 }
+
+type Asked<'a, T> = asked::Asked<'a, Result<T, Error>>;
 
 macro_rules! on {
     ($kept:expr, $database:ident => $work:expr) => {
@@ -63,109 +66,109 @@ impl Kept {
     pub fn gather(&self) -> Gather {
         let seed = chance();
         match self {
-            Kept::Memory(database) => Gather::start(database.clone(), Options::new(Writers::Tasks(1), seed)),
-            Kept::Sqlite(database) => Gather::start(database.clone(), Options::new(Writers::Thread, seed)),
-            Kept::Postgres(database) => Gather::start(database.clone(), Options::new(Writers::TASKS, seed)),
+            Kept::Memory(database) => Gather::of_memory(database.clone(), seed),
+            Kept::Sqlite(database) => Gather::of_sqlite(database.clone(), seed),
+            Kept::Postgres(database) => Gather::of_postgres(database.clone(), seed),
         }
     }
 
-    pub async fn item(&self, store: &Store, id: ItemId) -> Result<Option<Item>, Error> {
-        on!(self, database => database.item(store, id).await)
+    pub fn item<'a>(&'a self, store: &'a Store, id: ItemId) -> Asked<'a, Option<Item>> {
+        on!(self, database => Box::pin(database.item(store, id)))
     }
 
-    pub async fn whole(&self, store: &Store, id: ItemId) -> Result<Option<Whole>, Error> {
-        on!(self, database => database.whole(store, id).await)
+    pub fn whole<'a>(&'a self, store: &'a Store, id: ItemId) -> Asked<'a, Option<Whole>> {
+        on!(self, database => Box::pin(database.whole(store, id)))
     }
 
-    pub async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
-        on!(self, database => database.list(query).await)
+    pub fn list<'a>(&'a self, query: &'a Query) -> Asked<'a, Vec<Item>> {
+        on!(self, database => Box::pin(database.list(query)))
     }
 
-    pub async fn history(&self, store: &Store, id: ItemId) -> Result<Vec<Sealed>, Error> {
-        on!(self, database => database.history(store, id).await)
+    pub fn history<'a>(&'a self, store: &'a Store, id: ItemId) -> Asked<'a, Vec<Sealed>> {
+        on!(self, database => Box::pin(database.history(store, id)))
     }
 
-    pub async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
-        on!(self, database => database.log(after, limit).await)
+    pub fn log<'a>(&'a self, after: u64, limit: usize) -> Asked<'a, Vec<(u64, Sealed)>> {
+        on!(self, database => Box::pin(database.log(after, limit)))
     }
 
-    pub async fn head(&self) -> Result<Head, Error> {
-        on!(self, database => database.head().await)
+    pub fn head<'a>(&'a self) -> Asked<'a, Head> {
+        on!(self, database => Box::pin(database.head()))
     }
 
-    pub async fn sequence(&self, limit: usize) -> Result<usize, Error> {
-        on!(self, database => database.sequence(limit).await)
+    pub fn sequence<'a>(&'a self, limit: usize) -> Asked<'a, usize> {
+        on!(self, database => Box::pin(database.sequence(limit)))
     }
 
-    pub async fn due(&self, what: Overdue, after: Option<ItemId>, limit: usize) -> Result<Vec<Found>, Error> {
-        on!(self, database => database.due(what, after, limit).await)
+    pub fn due<'a>(&'a self, what: Overdue, after: Option<ItemId>, limit: usize) -> Asked<'a, Vec<Found>> {
+        on!(self, database => Box::pin(database.due(what, after, limit)))
     }
 
-    pub async fn upcoming(&self, store: &Store, kinds: &[Kind]) -> Result<Vec<(Kind, Duration)>, Error> {
-        on!(self, database => database.upcoming(store, kinds).await)
+    pub fn upcoming<'a>(&'a self, store: &'a Store, kinds: &'a [Kind]) -> Asked<'a, Vec<(Kind, Duration)>> {
+        on!(self, database => Box::pin(database.upcoming(store, kinds)))
     }
 
-    pub async fn control(&self, key: &QueueKey) -> Result<(Control, u32), Error> {
-        on!(self, database => database.control(key).await)
+    pub fn control<'a>(&'a self, key: &'a QueueKey) -> Asked<'a, (Control, u32)> {
+        on!(self, database => Box::pin(database.control(key)))
     }
 
-    pub async fn facts(&self, store: &Store, id: ItemId) -> Result<Option<Facts>, Error> {
-        on!(self, database => Facts::read(&**database, store, id).await)
+    pub fn facts<'a>(&'a self, store: &'a Store, id: ItemId) -> Asked<'a, Option<Facts>> {
+        on!(self, database => Box::pin(Facts::read(&**database, store, id)))
     }
 
-    pub async fn backlog(&self, store: Option<&Store>) -> Result<Vec<Backlog>, Error> {
-        on!(self, database => database.backlog(store).await)
+    pub fn backlog<'a>(&'a self, store: Option<&'a Store>) -> Asked<'a, Vec<Backlog>> {
+        on!(self, database => Box::pin(database.backlog(store)))
     }
 
-    pub async fn take_in(&self, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {
-        on!(self, database => take_in(&**database, limit, draw).await)
+    pub fn take_in<'a>(&'a self, limit: usize, draw: &'a mut Draw) -> Asked<'a, Turn> {
+        on!(self, database => Box::pin(take_in(&**database, limit, draw)))
     }
 
-    pub async fn standing(
-        &self,
-        store: &Store,
-        kind: &Kind,
-        after: Option<&Key>,
+    pub fn standing<'a>(
+        &'a self,
+        store: &'a Store,
+        kind: &'a Kind,
+        after: Option<&'a Key>,
         limit: usize,
-    ) -> Result<Vec<(Key, ItemId)>, Error> {
-        on!(self, database => database.standing(store, kind, after, limit).await)
+    ) -> Asked<'a, Vec<(Key, ItemId)>> {
+        on!(self, database => Box::pin(database.standing(store, kind, after, limit)))
     }
 
-    pub async fn message(&self, store: &Store, message: MessageId) -> Result<Option<Message>, Error> {
-        on!(self, database => database.message(store, message).await)
+    pub fn message<'a>(&'a self, store: &'a Store, message: MessageId) -> Asked<'a, Option<Message>> {
+        on!(self, database => Box::pin(database.message(store, message)))
     }
 
-    pub async fn linked(
-        &self,
+    pub fn linked<'a>(
+        &'a self,
         to: ItemId,
         order: Order,
         after: Option<ItemId>,
         limit: usize,
-    ) -> Result<Vec<ItemId>, Error> {
-        on!(self, database => database.linked(to, order, after, limit).await)
+    ) -> Asked<'a, Vec<ItemId>> {
+        on!(self, database => Box::pin(database.linked(to, order, after, limit)))
     }
 
-    pub async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
-        on!(self, database => database.record(id).await)
+    pub fn record<'a>(&'a self, id: RecordId) -> Asked<'a, Option<Record>> {
+        on!(self, database => Box::pin(database.record(id)))
     }
 
-    pub async fn secret(&self) -> Result<String, Error> {
-        on!(self, database => database.secret().await)
+    pub fn secret<'a>(&'a self) -> Asked<'a, String> {
+        on!(self, database => Box::pin(database.secret()))
     }
 
-    pub async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
-        on!(self, database => database.mark(name).await)
+    pub fn mark<'a>(&'a self, name: &'a Key) -> Asked<'a, Option<u64>> {
+        on!(self, database => Box::pin(database.mark(name)))
     }
 
-    pub async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
-        on!(self, database => database.set_mark(name, value).await)
+    pub fn set_mark<'a>(&'a self, name: &'a Key, value: u64) -> Asked<'a, ()> {
+        on!(self, database => Box::pin(database.set_mark(name, value)))
     }
 
     pub fn tables(&self) -> Arc<Tables> {
         on!(self, database => database.tables())
     }
 
-    pub async fn add_table(&self, source: &str) -> Result<(), Error> {
-        on!(self, database => database.add_table(source).await)
+    pub fn add_table<'a>(&'a self, source: &'a str) -> Asked<'a, ()> {
+        on!(self, database => Box::pin(database.add_table(source)))
     }
 }

@@ -9,6 +9,7 @@ use tenure_databases::gather::Standing;
 use tenure_databases::measure::Since;
 use tokio::sync::watch;
 
+use crate::asked::Asked;
 use crate::bell::any;
 use crate::error::Error;
 use crate::tenure::Tenure;
@@ -58,38 +59,40 @@ pub(crate) async fn wait_for_work(
 
 impl Tenure {
     /// Leases what is next of these kinds. Where there is nothing it waits for work, at most so long; then the answer is empty.
-    pub async fn lease(&self, acquire: Acquire, patience: Duration) -> Result<Reply, Error> {
-        let began = now();
-        let mut bells: Vec<_> = acquire.kinds.iter().map(|kind| self.inner.bells.listen(kind)).collect();
-        let share = || {
-            let lookers = self.inner.bells.listeners(&acquire.kinds).div_ceil(LOOKERS).max(1);
-            u32::try_from(lookers).unwrap_or(u32::MAX)
-        };
-        let mut look = LOOK_MIN * share();
-        loop {
-            bells.iter_mut().for_each(|bell| bell.mark_unchanged());
-            self.inner.counters.one_acquire();
-            let reply = self.ask(Command::Acquire(acquire.clone())).await?;
-            let left = patience.saturating_sub(now().duration_since(began));
-            if self.has_leased(&reply) || left.is_zero() {
-                return Ok(reply);
-            }
-            let standing = match reply.held_back {
-                None => Some(self.inner.gather.stand(self.request(Command::Acquire(acquire.clone())))?),
-                Some(_) => None,
+    pub fn lease(&self, acquire: Acquire, patience: Duration) -> Asked<'_, Result<Reply, Error>> {
+        Box::pin(async move {
+            let began = now();
+            let mut bells: Vec<_> = acquire.kinds.iter().map(|kind| self.inner.bells.listen(kind)).collect();
+            let share = || {
+                let lookers = self.inner.bells.listeners(&acquire.kinds).div_ceil(LOOKERS).max(1);
+                u32::try_from(lookers).unwrap_or(u32::MAX)
             };
-            let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;
-            match waited {
-                Waited::Answered(reply, _) => {
-                    let reply = reply?;
-                    if self.has_leased(&reply) {
-                        return Ok(reply);
-                    }
+            let mut look = LOOK_MIN * share();
+            loop {
+                bells.iter_mut().for_each(|bell| bell.mark_unchanged());
+                self.inner.counters.one_acquire();
+                let reply = self.ask(Command::Acquire(acquire.clone())).await?;
+                let left = patience.saturating_sub(now().duration_since(began));
+                if self.has_leased(&reply) || left.is_zero() {
+                    return Ok(reply);
                 }
-                Waited::Rung => look = LOOK_MIN * share(),
-                Waited::Over => look = (look * 2).min(LOOK_MAX * share()),
+                let standing = match reply.held_back {
+                    None => Some(self.inner.gather.stand(self.request(Command::Acquire(acquire.clone())))?),
+                    Some(_) => None,
+                };
+                let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;
+                match waited {
+                    Waited::Answered(reply, _) => {
+                        let reply = reply?;
+                        if self.has_leased(&reply) {
+                            return Ok(reply);
+                        }
+                    }
+                    Waited::Rung => look = LOOK_MIN * share(),
+                    Waited::Over => look = (look * 2).min(LOOK_MAX * share()),
+                }
             }
-        }
+        })
     }
 
     /// Counts what an acquire got. Whether that was anything, or a no: both are an answer.

@@ -34,6 +34,7 @@
 //! | [`Counters`] | what was done and met |
 
 mod around;
+mod asked;
 mod attempts;
 mod background;
 mod bell;
@@ -54,6 +55,7 @@ mod time;
 mod watching;
 mod worker;
 
+pub use asked::Asked;
 pub use attempts::{Attempt, Holder, Holding};
 pub use controls::Standing;
 pub use error::{Error, OpenError};

@@ -24,6 +24,7 @@ use tenure_databases::outside::chance;
 use tenure_databases::url::Url;
 use tenure_databases::{Head, Query, Whole};
 
+use crate::asked::Asked;
 use crate::background::Background;
 use crate::bell::Bells;
 use crate::error::{Error, OpenError};
@@ -115,31 +116,33 @@ impl Builder {
         self
     }
 
-    pub async fn open(self) -> Result<Tenure, OpenError> {
-        let url: Url = self.url.parse()?;
-        let store: Store = self.store.parse()?;
-        let api = Actor::new(Role::Api, self.name.parse()?);
-        let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
-        let offered = self.offers.into_iter().map(|(kind, offer)| Ok((kind.parse()?, offer)));
-        let offers = Offers::new(offered.collect::<Result<BTreeMap<_, _>, OpenError>>()?);
-        let background = Background::start()?;
-        let tables = self.tables;
-        let opened = background.run(async move {
-            let kept = Kept::open(&url, tables).await?;
-            let gather = kept.gather();
-            Ok::<_, OpenError>((kept, gather))
-        });
-        let (kept, gather) = opened.await?;
-        let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-        let inner = Arc::new(Inner { background, kept, gather, bells, counters, offers, incarnation });
-        let operator = Actor { role: Role::Admin, ..api.clone() };
-        let tenure = Tenure { inner, store, api, operator, when_full: WhenFull::Wait };
-        let background = &tenure.inner.background;
-        background.spawn(loops::wire::run(tenure.parts()));
-        if self.loops {
-            background.spawn(loops::run(tenure.parts(), self.secrets));
-        }
-        Ok(tenure)
+    pub fn open(self) -> Asked<'static, Result<Tenure, OpenError>> {
+        Box::pin(async move {
+            let url: Url = self.url.parse()?;
+            let store: Store = self.store.parse()?;
+            let api = Actor::new(Role::Api, self.name.parse()?);
+            let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
+            let offered = self.offers.into_iter().map(|(kind, offer)| Ok((kind.parse()?, offer)));
+            let offers = Offers::new(offered.collect::<Result<BTreeMap<_, _>, OpenError>>()?);
+            let background = Background::start()?;
+            let tables = self.tables;
+            let opened = background.run(async move {
+                let kept = Kept::open(&url, tables).await?;
+                let gather = kept.gather();
+                Ok::<_, OpenError>((kept, gather))
+            });
+            let (kept, gather) = opened.await?;
+            let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
+            let inner = Arc::new(Inner { background, kept, gather, bells, counters, offers, incarnation });
+            let operator = Actor { role: Role::Admin, ..api.clone() };
+            let tenure = Tenure { inner, store, api, operator, when_full: WhenFull::Wait };
+            let background = &tenure.inner.background;
+            background.spawn(loops::wire::run(tenure.parts()));
+            if self.loops {
+                background.spawn(loops::run(tenure.parts(), self.secrets));
+            }
+            Ok(tenure)
+        })
     }
 }
 
@@ -323,39 +326,49 @@ impl Tenure {
         }
     }
 
-    pub async fn item(&self, id: ItemId) -> Result<Item, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        let found = self.beside(async move { kept.item(&store, id).await }).await?;
-        found.ok_or(Error::NotFound(id))
+    pub fn item(&self, id: ItemId) -> Asked<'_, Result<Item, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let found = self.beside(async move { kept.item(&store, id).await }).await?;
+            found.ok_or(Error::NotFound(id))
+        })
     }
 
     /// An item with its payload, output, executions, records and messages.
-    pub async fn whole(&self, id: ItemId) -> Result<Whole, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        let found = self.beside(async move { kept.whole(&store, id).await }).await?;
-        found.ok_or(Error::NotFound(id))
+    pub fn whole(&self, id: ItemId) -> Asked<'_, Result<Whole, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let found = self.beside(async move { kept.whole(&store, id).await }).await?;
+            found.ok_or(Error::NotFound(id))
+        })
     }
 
-    pub async fn list(&self, query: Query) -> Result<Vec<Item>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        let query = Query { store: Some(store), ..query };
-        self.beside(async move { kept.list(&query).await }).await
+    pub fn list(&self, query: Query) -> Asked<'_, Result<Vec<Item>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let query = Query { store: Some(store), ..query };
+            self.beside(async move { kept.list(&query).await }).await
+        })
     }
 
     /// An item's entries, oldest first.
-    pub async fn history(&self, id: ItemId) -> Result<Vec<Sealed>, Error> {
-        let (kept, store) = (self.inner.kept.clone(), self.store.clone());
-        self.beside(async move { kept.history(&store, id).await }).await
+    pub fn history(&self, id: ItemId) -> Asked<'_, Result<Vec<Sealed>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            self.beside(async move { kept.history(&store, id).await }).await
+        })
     }
 
     /// The log after a position, oldest first, with the position of each entry. What was read once never changes.
-    pub async fn log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {
-        let kept = self.inner.kept.clone();
-        let read = async move {
-            kept.sequence(usize::MAX).await?;
-            kept.log(after, limit).await
-        };
-        self.beside(read).await
+    pub fn log(&self, after: u64, limit: usize) -> Asked<'_, Result<Vec<(u64, Sealed)>, Error>> {
+        Box::pin(async move {
+            let kept = self.inner.kept.clone();
+            let read = async move {
+                kept.sequence(usize::MAX).await?;
+                kept.log(after, limit).await
+            };
+            self.beside(read).await
+        })
     }
 
     /// Where the log ends. Kept elsewhere it proves later that nothing before it was changed.
@@ -380,24 +393,26 @@ impl Tenure {
     }
 
     /// Waits until an item has come to rest: it succeeded, failed or was stopped.
-    pub async fn wait(&self, id: ItemId, patience: Duration) -> Result<Whole, Error> {
-        let resting = self.inner.bells.wait_for(id);
-        let looked = async {
-            let mut pause = WAIT_MIN;
-            loop {
-                // Told of it between the look and the wait, it would be waited for in vain.
-                let mut told = std::pin::pin!(resting.notify.notified());
-                told.as_mut().enable();
-                let item = self.item(id).await?;
-                if item.phase().is_ended() {
-                    return self.whole(id).await;
+    pub fn wait(&self, id: ItemId, patience: Duration) -> Asked<'_, Result<Whole, Error>> {
+        Box::pin(async move {
+            let resting = self.inner.bells.wait_for(id);
+            let looked = async {
+                let mut pause = WAIT_MIN;
+                loop {
+                    // Told of it between the look and the wait, it would be waited for in vain.
+                    let mut told = std::pin::pin!(resting.notify.notified());
+                    told.as_mut().enable();
+                    let item = self.item(id).await?;
+                    if item.phase().is_ended() {
+                        return self.whole(id).await;
+                    }
+                    // Another process may end it: nobody rings for that.
+                    let _ = tokio::time::timeout(pause, told).await;
+                    pause = (pause * 2).min(WAIT_MAX);
                 }
-                // Another process may end it: nobody rings for that.
-                let _ = tokio::time::timeout(pause, told).await;
-                pause = (pause * 2).min(WAIT_MAX);
-            }
-        };
-        tokio::time::timeout(patience, looked).await.unwrap_or(Err(Error::StillOpen(id)))
+            };
+            tokio::time::timeout(patience, looked).await.unwrap_or(Err(Error::StillOpen(id)))
+        })
     }
 
     /// A worker of this name. It works once it is started.
@@ -415,20 +430,22 @@ impl Tenure {
     }
 
     /// Asks for anything, as who this handle is for. A no is an answer like any other.
-    pub async fn ask(&self, command: Command) -> Result<Reply, Error> {
-        let request = self.request(command);
-        let gather = &self.inner.gather;
-        let reply = match self.when_full {
-            WhenFull::Wait => gather.ask(request.clone()).await?,
-            WhenFull::Refuse => gather.try_ask(request.clone()).await?,
-        };
-        let again = self.inner.offers.again(&self.inner.kept, &request, &reply).await?;
-        let (request, reply) = match again {
-            Some(again) => (again.clone(), gather.ask(again).await?),
-            None => (request, reply),
-        };
-        self.inner.bells.heard(&request, &reply);
-        Ok(reply)
+    pub fn ask(&self, command: Command) -> Asked<'_, Result<Reply, Error>> {
+        Box::pin(async move {
+            let request = self.request(command);
+            let gather = &self.inner.gather;
+            let reply = match self.when_full {
+                WhenFull::Wait => gather.ask(request.clone()).await?,
+                WhenFull::Refuse => gather.try_ask(request.clone()).await?,
+            };
+            let again = self.inner.offers.again(&self.inner.kept, &request, &reply).await?;
+            let (request, reply) = match again {
+                Some(again) => (again.clone(), gather.ask(again).await?),
+                None => (request, reply),
+            };
+            self.inner.bells.heard(&request, &reply);
+            Ok(reply)
+        })
     }
 
     /// Asks for many things at once, each with its own answer.
@@ -445,21 +462,23 @@ impl Tenure {
         first.ask_all(requests).await.into_iter().map(|reply| reply.map_err(Error::from)).collect()
     }
 
-    pub(crate) async fn ask_all(
+    pub(crate) fn ask_all(
         &self,
         requests: Vec<Request>,
-    ) -> Vec<Result<Reply, tenure_databases::Error>> {
-        let gather = &self.inner.gather;
-        let replies = match self.when_full {
-            WhenFull::Wait => gather.ask_all(requests.clone()).await,
-            WhenFull::Refuse => gather.try_ask_all(requests.clone()).await,
-        };
-        for (request, reply) in requests.iter().zip(&replies) {
-            if let Ok(reply) = reply {
-                self.inner.bells.heard(request, reply);
+    ) -> Asked<'_, Vec<Result<Reply, tenure_databases::Error>>> {
+        Box::pin(async move {
+            let gather = &self.inner.gather;
+            let replies = match self.when_full {
+                WhenFull::Wait => gather.ask_all(requests.clone()).await,
+                WhenFull::Refuse => gather.try_ask_all(requests.clone()).await,
+            };
+            for (request, reply) in requests.iter().zip(&replies) {
+                if let Ok(reply) = reply {
+                    self.inner.bells.heard(request, reply);
+                }
             }
-        }
-        replies
+            replies
+        })
     }
 
     /// Reads in the engine's own threads, so that a connection belongs to the engine and not to whoever asks.

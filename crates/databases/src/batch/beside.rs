@@ -4,10 +4,10 @@
 //! writing then: the parts are written in their order, and nobody but this batch looks at the rows meanwhile.
 
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
+use std::sync::LazyLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
 
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::decide::decide;
 use tenure_core::draw::Draw;
@@ -21,33 +21,26 @@ use crate::segment::Pressed;
 use crate::wait::block_on;
 use crate::{Error, Tx};
 
-/// Fewer are decided before a thread has begun.
+/// Fewer are decided before a thread is awake.
 pub(super) const REQUESTS_MIN: usize = 128;
 /// Large enough that handing it over costs nothing, small enough that the writing begins soon.
 const PART: usize = 32;
 /// Parts that are decided and not written yet, at most.
 const AHEAD_MAX: usize = 8;
 
-/// Fewer are pressed before a thread has begun.
+/// Fewer are pressed before a thread is awake.
 pub(super) const ENTRIES_MIN: usize = 128;
 
 /// Writes what is left of a batch that is decided, and presses its entries meanwhile.
 pub(super) fn write_and_press<T: Tx>(tx: &mut T, plan: &mut Plan) -> Result<(), Error> {
     let waves = plan.waves();
     let entries = &plan.entries[..];
-    let (written, pressed) = thread::scope(|scope| {
-        let presser = scope.spawn(|| Pressed::of(entries));
-        let written = block_on(write_waves(tx, waves));
-        (written, presser.join())
-    });
-    match pressed {
-        Ok(pressed) => tx.pressed(pressed),
-        Err(panic) => resume_unwind(panic),
-    }
+    let (pressed, written) = at_once(|| Pressed::of(entries), || block_on(write_waves(tx, waves)));
+    tx.pressed(pressed);
     written
 }
 
-/// Fewer are leased before a thread has begun.
+/// Fewer are leased before a thread is awake.
 pub(super) const LEASES_MIN: usize = 128;
 
 /// Leases to an acquire that has no name, part by part: each part is as an acquire of its own, so what comes out is what the whole
@@ -150,16 +143,30 @@ fn write_beside<T: Tx, R: Send>(
     tx: &mut T,
     decide: impl FnOnce(&SyncSender<Waves>) -> R + Send,
 ) -> Result<R, Error> {
-    thread::scope(|scope| {
-        let (send, parts) = sync_channel(AHEAD_MAX);
-        let decider = scope.spawn(move || decide(&send));
-        // Who stops here stops the decider too: what it sends nobody takes any more.
-        let written = parts.into_iter().try_for_each(|waves| block_on(write_waves(tx, waves)));
-        match decider.join() {
-            Ok(decided) => written.map(|()| decided),
-            Err(panic) => resume_unwind(panic),
-        }
-    })
+    let (send, parts) = sync_channel(AHEAD_MAX);
+    // Who stops writing stops the decider too: what it sends nobody takes any more.
+    let write = || parts.into_iter().try_for_each(|waves| block_on(write_waves(tx, waves)));
+    let (decided, written) = at_once(move || decide(&send), write);
+    written.map(|()| decided)
+}
+
+/// They stay for as long as the process: a thread that is started for a batch costs a twentieth of it, most of it for memory that
+/// comes fresh from the system. One is busy for each database that is being written to, so that few are enough.
+static DECIDERS: LazyLock<ThreadPool> = LazyLock::new(|| {
+    let pool = ThreadPoolBuilder::new().num_threads(DECIDERS_MAX).thread_name(|_| "decider".to_string());
+    pool.build().expect("the system has room for a thread")
+});
+const DECIDERS_MAX: usize = 2;
+
+/// Does one thing in a thread that decides and the other in this one. A panic of either comes out here.
+fn at_once<A: Send, B>(there: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
+    let mut made = None;
+    let place = &mut made;
+    let done = DECIDERS.in_place_scope(move |scope| {
+        scope.spawn(move |_| *place = Some(there()));
+        here()
+    });
+    (made.expect("a scope ends when all of it has ended"), done)
 }
 
 impl Decided {

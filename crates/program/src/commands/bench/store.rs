@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::lifecycle::shipped;
-use tenure_databases::gather::{Gather, Options, Writers};
+use tenure_databases::gather::Gather;
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
@@ -33,19 +33,16 @@ impl Stage {
     async fn open(url: &str) -> Result<Stage, Error> {
         let tables = shipped::tables();
         let gather = match url.parse()? {
-            Url::Memory => Gather::start(
-                Arc::new(Memory::new(tables, Arc::new(now))),
-                Options::new(Writers::TASKS, chance()),
-            ),
+            Url::Memory => Gather::of_memory(Arc::new(Memory::new(tables, Arc::new(now))), chance()),
             Url::Sqlite(path) => {
                 let options = sqlite::Options { tables, ..sqlite::Options::default() };
                 let database = Sqlite::open(&path, options)?;
-                Gather::start(Arc::new(database), Options::new(Writers::Thread, chance()))
+                Gather::of_sqlite(Arc::new(database), chance())
             }
             Url::Postgres(url) => {
                 let options = postgres::Options { tables, clock: None };
                 let database = Postgres::connect(&url, options).await?;
-                Gather::start(Arc::new(database), Options::new(Writers::TASKS, chance()))
+                Gather::of_postgres(Arc::new(database), chance())
             }
         };
         Ok(Stage { gather })
