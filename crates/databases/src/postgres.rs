@@ -1,7 +1,7 @@
 //! PostgreSQL: many processes on one database, each batch a transaction of its own.
 //!
 //! ```text
-//! postgres://user@host/database?schema=tenure&connections=4&pooler=1
+//! postgres://user@host/database?schema=tenure&connections=4&pooler=1&sslmode=verify-full
 //! ```
 //!
 //! READ COMMITTED with explicit row locks; a transaction waits for names, then controls, then lanes, then items, each in order, and for
@@ -10,7 +10,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `url`, `pool`, `fault`, `value` | addresses, connections, errors, binary values |
+//! | `url`, `tls`, `pool`, `fault`, `value` | addresses, encryption, connections, errors, binary values |
 //! | `migrate`, `catalog` | the schema; queues and lifecycles, which rows name by number |
 //! | `tx` | how a transaction begins and ends |
 //! | `load`, `controls`, `claim`, `write`, `remove`, `lanes`, `inbox` | what happens in between |
@@ -39,6 +39,7 @@ mod moment;
 mod pool;
 mod read;
 mod remove;
+mod tls;
 mod tx;
 mod url;
 mod value;
@@ -55,6 +56,7 @@ use tenure_core::item::Item;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::word::{Kind, Store};
+use tokio_postgres::Client;
 
 use crate::outside::Clock;
 use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
@@ -91,6 +93,8 @@ impl std::fmt::Debug for Options {
 pub enum OpenError {
     /// The URL is no address.
     Address(String),
+    /// There are no certificates to judge the server's by.
+    Roots(String),
     /// The schema has something that this program does not know.
     Newer(String),
     /// The schema lacks something that this program needs, and was not to be changed.
@@ -102,6 +106,7 @@ impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             OpenError::Address(why) => write!(f, "not an address of a PostgreSQL database: {why}"),
+            OpenError::Roots(why) => f.write_str(why),
             OpenError::Newer(what) => {
                 write!(
                     f,
@@ -120,6 +125,13 @@ impl std::fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+/// A connection for SQL of one's own, with the server's settings, and what moves its bytes.
+pub async fn plain(url: &str) -> Result<(Client, impl Future<Output = ()> + Send + use<>), OpenError> {
+    let (client, driver) = Address::bare(url)?.connect().await?;
+    // Whoever uses the client is told what went wrong.
+    Ok((client, async { driver.await.unwrap_or_default() }))
+}
 
 pub struct Postgres {
     pool: Pool,

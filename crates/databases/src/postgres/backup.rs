@@ -26,6 +26,7 @@ pub fn backup(url: &str, to: &Path) -> Result<(), OpenError> {
     for (option, value) in connection(&address) {
         dump.arg(option).arg(value);
     }
+    dump.envs(address.tls.environment(&address.config));
     // Not as an argument: those can be seen by everyone on the machine.
     if let Some(password) = address.config.get_password() {
         dump.env("PGPASSWORD", String::from_utf8_lossy(password).as_ref());

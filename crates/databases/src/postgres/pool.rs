@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error as Cause, NoTls, Row, Statement};
+use tokio_postgres::{Client, Error as Cause, Row, Statement};
 
 use super::fault;
 use super::url::{Address, LOOK_MS_MAX};
@@ -244,7 +244,7 @@ impl Pool {
                 return Ok(Lent { connection: Some(connection), pool: self, _permit: permit });
             }
         }
-        let connection = self.connect().await.map_err(|cause| fault::of(&cause))?;
+        let connection = self.connect().await?;
         Ok(Lent { connection: Some(connection), pool: self, _permit: permit })
     }
 
@@ -252,8 +252,8 @@ impl Pool {
         held(&self.idle).pop()
     }
 
-    async fn connect(&self) -> Result<Connection, Cause> {
-        let (client, driver) = self.address.config.connect(NoTls).await?;
+    async fn connect(&self) -> Result<Connection, Error> {
+        let (client, driver) = self.address.connect().await?;
         let mut drivers = held(&self.drivers);
         while drivers.try_join_next().is_some() {}
         drivers.spawn(async move {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Config;
+use tokio_postgres::{Client, Config};
 
 use super::OpenError;
+use super::tls::{Driver, Mode, Roots, Tls};
+use crate::Error;
 
 /// Four batches at once keep a server busy; more of them only wait for each other's rows.
 const CONNECTIONS: usize = 4;
@@ -30,6 +32,7 @@ const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c jit=off -c enab
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub config: Config,
+    pub tls: Tls,
     /// The schema's name, quoted.
     pub schema: String,
     /// Is it the schema that is used when none is named?
@@ -40,18 +43,33 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// With the settings that Tenure's own statements want.
     pub fn parse(url: &str) -> Result<Address, OpenError> {
+        let mut address = Address::bare(url)?;
+        if !address.pooled {
+            // What the URL says comes last and wins.
+            let options = format!("{SETTINGS} {}", address.config.get_options().unwrap_or_default());
+            address.config.options(options.trim_end());
+        }
+        Ok(address)
+    }
+
+    /// With the server's settings.
+    pub fn bare(url: &str) -> Result<Address, OpenError> {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(OpenError::Address("it must begin with postgres://".to_string()));
         }
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut schema, mut pooled, mut connections) = ("tenure", false, CONNECTIONS);
+        let (mut mode, mut roots) = (None, None);
         let mut theirs: Vec<&str> = Vec::new();
         for part in query.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("schema", name)) => schema = name,
                 Some(("pooler", value)) => pooled = flag(value)?,
                 Some(("connections", number)) => connections = count(number)?,
+                Some(("sslmode", word)) => mode = Some(Mode::parse(word)?),
+                Some(("sslrootcert", value)) => roots = Some(Roots::parse(value)?),
                 _ => theirs.push(part),
             }
         }
@@ -65,6 +83,8 @@ impl Address {
         }
         let mut config: Config =
             rest.parse().map_err(|why: tokio_postgres::Error| OpenError::Address(why.to_string()))?;
+        let tls = Tls::new(mode, roots)?;
+        tls.set(&mut config)?;
         if config.get_application_name().is_none() {
             config.application_name("tenure");
         }
@@ -77,13 +97,12 @@ impl Address {
         if !theirs.iter().any(|part| part.starts_with("keepalives")) {
             config.keepalives_idle(SILENCE_MAX).keepalives_interval(KNOCK_EVERY).keepalives_retries(KNOCKS);
         }
-        if !pooled {
-            // What the URL says comes last and wins.
-            let options = format!("{SETTINGS} {}", config.get_options().unwrap_or_default());
-            config.options(options.trim_end());
-        }
         let is_default = schema == "tenure";
-        Ok(Address { config, schema: format!("\"{schema}\""), is_default, pooled, connections })
+        Ok(Address { config, tls, schema: format!("\"{schema}\""), is_default, pooled, connections })
+    }
+
+    pub async fn connect(&self) -> Result<(Client, Driver), Error> {
+        self.tls.connect(&self.config).await
     }
 
     /// The same for who only looks: the server itself refuses to write, and gives up on what takes too long. A pooler hands on
@@ -145,6 +164,9 @@ mod tests {
             "postgres://db/w?pooler=yes",
             "postgres://db/w?connections=0",
             "postgres://db/w?nonsense=1",
+            "postgres://db/w?sslmode=on",
+            "postgres://db/w?sslmode=prefer&sslrootcert=root.pem",
+            "postgres://db/w?sslnegotiation=direct",
         ] {
             assert!(matches!(Address::parse(bad), Err(OpenError::Address(_))), "{bad}");
         }

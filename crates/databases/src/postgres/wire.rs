@@ -8,7 +8,7 @@ use std::future::poll_fn;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_postgres::{AsyncMessage, Client, NoTls};
+use tokio_postgres::{AsyncMessage, Client};
 
 use super::Postgres;
 use super::fault;
@@ -33,8 +33,7 @@ const HEARD_MAX: usize = 256;
 
 impl Listener {
     async fn connect(address: &Address, channel: &str) -> Result<Listener, Error> {
-        let connected = address.config.connect(NoTls).await;
-        let (client, mut connection) = connected.map_err(|cause| fault::of(&cause))?;
+        let (client, mut connection) = address.connect().await?;
         let (tell, heard) = mpsc::channel(HEARD_MAX);
         let mut driver = JoinSet::new();
         driver.spawn(async move {

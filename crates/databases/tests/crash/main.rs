@@ -24,6 +24,8 @@ mod stress;
 mod voice;
 mod writer;
 
+#[path = "../postgres/private.rs"]
+mod private;
 #[path = "../conformance/requests.rs"]
 #[allow(dead_code, reason = "the conformance suite needs all of them")]
 mod requests;

@@ -1,8 +1,6 @@
 //! D2: the PostgreSQL server itself is killed, all its processes at once, while writers work.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::Write;
 
 use tenure_core::draw::Draw;
 use tenure_databases::postgres;
@@ -11,54 +9,16 @@ use tenure_databases::postgres::Postgres;
 use crate::child::postgres_options;
 use crate::kills::at_the_end;
 use crate::oracle::{Acks, Ahead, check};
+use crate::private::Server;
 use crate::program::Program;
 use crate::{on_two_threads, rounds};
 
-/// A server of our own, that may be killed. It goes with this.
-struct Server {
-    script: Child,
-    lines: BufReader<ChildStdout>,
-    input: Option<ChildStdin>,
-    url: String,
-}
-
 impl Server {
-    fn start() -> Server {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut script = Command::new("bash")
-            .args([".ci/postgres", "--serve"])
-            .current_dir(root)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("bash is there");
-        let lines = BufReader::new(script.stdout.take().expect("it was asked for"));
-        let input = script.stdin.take();
-        let mut server = Server { script, lines, input, url: String::new() };
-        server.url = server.line();
-        assert!(server.url.starts_with("postgres://"), "no server: {}", server.url);
-        server
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).expect("a pipe can be read");
-        line.trim_end().to_string()
-    }
-
     /// Has something done, and waits until it is.
     fn tell(&mut self, what: &str) {
         let input = self.input.as_mut().expect("it listens until it is dropped");
         writeln!(input, "{what}").and_then(|()| input.flush()).expect("the script lives");
         assert_eq!(self.line(), what);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The end of its input is the end of the script, which takes the server with it.
-        self.input = None;
-        let _ = self.script.wait();
     }
 }
 
@@ -68,7 +28,7 @@ const LINES_MAX: u64 = 200;
 // covers: K-02, K-03, K-04, K-30, K-50, K-53
 #[test]
 fn d2_a_killed_server_loses_nothing_and_its_clients_go_on() {
-    let mut server = Server::start();
+    let mut server = Server::start("--serve");
     let seed = rounds::seed();
     let mut dice = Draw::new(seed);
     let mut all = Acks::default();

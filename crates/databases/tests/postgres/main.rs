@@ -7,7 +7,9 @@ mod limited;
 mod limits;
 mod migrations;
 mod plans;
+mod private;
 mod races;
 #[path = "../conformance/schema.rs"]
 mod schema;
+mod tls;
 mod wall;

@@ -1,8 +1,9 @@
 //! Scratch schemas on a PostgreSQL server.
 
 use tenure_databases::outside::chance;
+use tenure_databases::postgres;
 use tokio::task::JoinSet;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use crate::outcome::Error;
 
@@ -65,12 +66,8 @@ impl Server {
 
     /// A connection of our own, beside those of the databases that are measured or tried.
     pub async fn connect(&mut self) -> Result<Client, Error> {
-        let (client, connection) =
-            tokio_postgres::connect(&theirs(&self.url), NoTls).await.map_err(failed)?;
-        self.connections.spawn(async move {
-            // Whoever uses the client is told what went wrong.
-            let _ = connection.await;
-        });
+        let (client, connection) = postgres::plain(&theirs(&self.url)).await?;
+        self.connections.spawn(connection);
         Ok(client)
     }
 }
