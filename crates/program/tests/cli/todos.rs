@@ -106,7 +106,7 @@ fn a_gate_sees_neither_the_session_nor_a_way_to_decide_its_own_task() {
     let repository = Repository::branched("todos_circular");
     let program = env!("CARGO_BIN_EXE_tenure");
     let inside = format!(
-        "test -z \"$TENURE_SESSION$TENURE_TOKEN\" && {program} validate && ! {program} \"todo\" abandon $TENURE_DECIDING"
+        "test -z \"$TENURE_SESSION$TENURE_TOKEN\" && {program} validate && {program} \"todo\" abandon $TENURE_DECIDING --reason no 2>&1 | grep -q 'being decided'"
     );
     let id = repository.added(&["Itself", "--gate", &format!("cmd:{inside}")]);
     repository.run(&["todo", "add", "x", "--gate", "cmd:tenure todo done ID"]).code(1);
@@ -192,6 +192,75 @@ fn two_machines_have_one_proof() {
         done["proof_sha256"].as_str().unwrap().to_string()
     });
     assert_eq!(proofs[0], proofs[1]);
+}
+
+// covers: T-05
+#[test]
+fn a_proof_is_stale_when_a_file_that_it_names_was_changed_or_is_gone() {
+    let repository = Repository::branched("todos_artifacts");
+    // What git ignores is not in the tree, and counts all the same.
+    repository.write(".gitignore", "*.bin\n");
+    repository.write("a.bin", "made\n");
+    let id = repository.added(&["Build it", "--gate", "file_exists:a.bin"]);
+    let session = repository.session("ann");
+    session.run(&["todo", "claim", &id]).code(0);
+    session.run(&["todo", "done", &id]).code(0);
+    let shown = || repository.run(&["todo", "show", &id]).code(0);
+    assert!(!shown().stdout.contains("stale"), "{:?}", shown());
+    repository.write("a.bin", "made again\n");
+    assert!(shown().stdout.contains("stale: a.bin was changed"), "{:?}", shown());
+    let list = repository.run(&["todo", "list", "--all"]).code(0);
+    assert!(list.stdout.contains("Verified, stale"), "{list:?}");
+    fs::remove_file(repository.path("a.bin")).unwrap();
+    assert!(shown().stdout.contains("stale: a.bin is gone"), "{:?}", shown());
+    repository.write("a.bin", "made\n");
+    assert!(!shown().stdout.contains("stale"), "{:?}", shown());
+    repository.run(&["todo", "plan", &id, "--gate", "cmd:true"]).code(0);
+    assert!(shown().stdout.contains("stale: the plan was changed"), "{:?}", shown());
+}
+
+// covers: T-04, T-05, T-14
+#[test]
+fn gates_that_fail_or_change_what_they_judge_prove_nothing() {
+    let repository = Repository::branched("todos_gates");
+    repository.write("a.txt", "hello\n");
+    let other = format!("file_hash:a.txt={}", "0".repeat(64));
+    let wrong = repository.added(&["Another file", "--gate", &other]);
+    let changes = repository.added(&["Changes", "--gate", "cmd:echo x >> made.txt"]);
+    let session = repository.session("ann");
+    let failed = format!("{other} (did not pass)");
+    for (id, why) in [(&wrong, failed.as_str()), (&changes, "the gates changed the tree")] {
+        session.run(&["todo", "claim", id]).code(0);
+        let run = session.run(&["todo", "done", id]).code(1);
+        let said = run.stderr.lines().find(|line| line.starts_with("error: VERIFICATION_REQUIRED: "));
+        assert!(said.is_some_and(|said| said.contains(why)), "{run:?}");
+        assert_eq!(repository.shown(id)["state"], "Claimed");
+        session.run(&["todo", "release", id]).code(0);
+    }
+}
+
+// covers: T-04, T-11, T-15
+#[test]
+fn nothing_is_done_on_a_list_that_is_not_sound_but_for_the_task_that_is_decided() {
+    let repository = Repository::branched("todos_unsound");
+    let (id, own) = (repository.added(&["x"]), repository.added(&["y"]));
+    let session = repository.session("ann");
+    session.run(&["todo", "claim", &own]).code(0);
+    repository.run(&["validate"]).code(0);
+    // Somebody writes a receipt to the file past Tenure.
+    let file = rusqlite::Connection::open(repository.path(".tenure/todo.db")).unwrap();
+    let item = own.parse::<tenure_core::id::ItemId>().unwrap().0.to_be_bytes();
+    let forged = "insert into records (id, item, label, name, hash, version, at)
+        values (randomblob(16), ?1, 'receipt', 'forged', zeroblob(32), 1, 0)";
+    assert_eq!(file.execute(forged, [&item[..]]).unwrap(), 1);
+    session.run(&["todo", "done", &own]).code(0);
+    session.run(&["todo", "claim", &id]).code(0);
+    let run = session.run(&["todo", "done", &id]).code(1);
+    let said = "error: VERIFICATION_REQUIRED: it is not proved: validate (did not pass)";
+    assert!(run.stderr.contains(said), "{run:?}");
+    assert_eq!(repository.shown(&id)["state"], "Claimed");
+    let run = repository.run(&["validate"]).code(1);
+    assert!(run.stdout.contains("not ok receipts\n") && run.stdout.contains("ok log\n"), "{run:?}");
 }
 
 #[test]

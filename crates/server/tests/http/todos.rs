@@ -83,7 +83,7 @@ pub async fn proved(agent: &Agent<'_>, id: &str, of: &[(&str, bool)]) -> Answer 
     agent.does(id, "done", json!({ "results": results(of) })).await
 }
 
-// covers: T-02, T-14
+// covers: T-02, T-10, T-14
 #[test]
 fn another_learns_who_holds_a_task_and_until_when() {
     on_each(async |service| {

@@ -1,6 +1,7 @@
 //! Tasks on every database: whose they are, when they are done, and what is kept of it.
 
 mod circles;
+mod unsound;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -121,6 +122,31 @@ fn a_task_goes_from_draft_to_verified_and_every_step_has_its_receipt() {
     });
 }
 
+// covers: T-16
+#[test]
+fn whatever_changes_a_task_is_answered_with_the_hash_of_its_entry() {
+    on_each(async |url| {
+        let tenure = Tenure::open(&url).await.unwrap();
+        let (ann, pat) = (agent(&tenure, "ann").await, person(&tenure, Role::Human));
+        let id = added(&ann.todos, titled("x", &["human:reads well"])).await;
+        let on = added(&ann.todos, New::titled("on")).await;
+        let changes = [
+            pat.depend(id, &[on], &[], Some(&branch())).await,
+            pat.depend(id, &[], &[on], Some(&branch())).await,
+            pat.attest(id, "reads well", None).await,
+            pat.replan(id, Vec::new()).await,
+            ann.todos.claim(id, Some(&branch())).await,
+            ann.todos.abandon(id, "no use".into(), Some(&branch())).await,
+        ];
+        let history = tenure.history(id).await.unwrap();
+        for changed in changes {
+            let changed = changed.unwrap();
+            let entry = history.iter().find(|entry| entry.version == changed.task.item.version).unwrap();
+            assert_eq!((changed.fresh, changed.receipt), (true, entry.hash()), "{}", entry.action);
+        }
+    });
+}
+
 // covers: T-02, T-10
 #[test]
 fn ones_own_claim_moves_to_the_newer_session_and_lapses_with_it() {
@@ -131,6 +157,17 @@ fn ones_own_claim_moves_to_the_newer_session_and_lapses_with_it() {
         old.todos.claim(id, Some(&branch())).await.unwrap();
         let moved = new.todos.claim(id, Some(&branch())).await.unwrap();
         assert_eq!(moved.task.item.lease.as_ref().unwrap().session, Some(new.session.id));
+        // Whatever the newer session does with it moves it there first.
+        for (number, by) in ["done", "release"].into_iter().enumerate() {
+            let id = added(&old.todos, New::titled(format!("y{number}"))).await;
+            old.todos.claim(id, Some(&branch())).await.unwrap();
+            let state = match by {
+                "done" => prove(&new, id).await,
+                _ => new.todos.release(id, None, Some(&branch())).await,
+            };
+            let expected = if by == "done" { "Verified" } else { "Draft" };
+            assert_eq!(state.unwrap().task.state(), expected, "{by}");
+        }
         session::release(&tenure, &old.session).await.unwrap();
         assert_eq!(
             new.todos.task(id).await.unwrap().state(),
@@ -159,6 +196,8 @@ fn a_session_answers_the_same_envelope_and_every_use_renews_it_and_its_claims() 
         let todos = Todos::new(&tenure, agent_id, Some(first.clone()), Settings::default());
         let id = added(&todos, New::titled("x")).await;
         let claimed = todos.claim(id, Some(&branch())).await.unwrap();
+        let lease = claimed.task.item.lease.as_ref().unwrap();
+        assert_eq!(lease.expires.since(lease.since), Duration::from_secs(3_600));
         let renewed = session::attend(&tenure, first.id).await.unwrap();
         assert!(renewed.expires_at > first.expires_at);
         assert_eq!((renewed.id, renewed.issued_at), (first.id, first.issued_at));
@@ -204,7 +243,8 @@ fn done_needs_every_blocking_gate_and_the_tree_it_was_run_on() {
     on_each(async |url| {
         let tenure = Tenure::open(&url).await.unwrap();
         let ann = agent(&tenure, "ann").await;
-        let gates = ["cmd:make", "advisory test:lint", "file_exists:a", "human:reads well"];
+        let same = format!("file_hash:b={}", Hash::of(b"x"));
+        let gates = ["cmd:make", "advisory test:lint", "file_exists:a", "human:reads well", &same];
         let id = added(&ann.todos, titled("x", &gates)).await;
         ann.todos.claim(id, Some(&branch())).await.unwrap();
         let task = ann.todos.task(id).await.unwrap();
@@ -229,6 +269,26 @@ fn done_needs_every_blocking_gate_and_the_tree_it_was_run_on() {
         let mut lie = proof(&task, &[], "7ree");
         lie.proof.results[1].exit = Some(1);
         refused(try_with(lie).await, Code::VerificationRequired);
+        // What is advisory is recorded all the same, and nothing is there twice.
+        let mut short = proof(&task, &[], "7ree");
+        short.proof.results.remove(2);
+        let mut twice = proof(&task, &[], "7ree");
+        twice.proof.results.push(twice.proof.results[1].clone());
+        for other in [short, twice] {
+            let said = refused(try_with(other).await, Code::VerificationRequired);
+            assert!(said.contains("not those of the plan in force"), "{said}");
+        }
+        // A file that passes was seen, with its hash.
+        for (path, gate) in [("a", "file_exists:a"), ("b", same.as_str())] {
+            let mut lie = proof(&task, &[], "7ree");
+            lie.proof.artifacts.retain(|artifact| artifact.path != path);
+            let said = refused(try_with(lie).await, Code::VerificationRequired);
+            assert!(said.contains(&format!("{gate} (its result contradicts itself)")), "{said}");
+        }
+        let mut lie = proof(&task, &[], "7ree");
+        lie.proof.artifacts[1].sha256 = Hash::of(b"another");
+        let said = refused(try_with(lie).await, Code::VerificationRequired);
+        assert!(said.contains(&format!("{same} (its result contradicts itself)")), "{said}");
         let said = refused(try_with(proof(&task, &[], "other")).await, Code::VerificationRequired);
         assert!(said.contains("the tree has changed"), "{said}");
         let good = proof(&task, &["advisory test:lint"], "7ree");

@@ -102,7 +102,8 @@ pub async fn run(
     Ok(ran)
 }
 
-fn artifact(workspace: &Workspace, path: &str) -> Option<Artifact> {
+/// A file of the workspace as a proof names it. None: it is not there.
+pub fn artifact(workspace: &Workspace, path: &str) -> Option<Artifact> {
     let bytes = fs::read(workspace.root.join(path)).ok()?;
     Some(Artifact { path: path.to_string(), sha256: Hash::of(&bytes) })
 }

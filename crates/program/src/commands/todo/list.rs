@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tenure_server::PAGE_MAX;
+use tenure_systems::gate::Gate;
+use tenure_systems::todos::receipt::{Drift, Now, Receipt};
 
 use super::desk::{Desk, todos};
+use super::gates::artifact;
 use super::shown::{Shown, table, whole};
 use crate::cli::{TodoList, TodoOne};
 use crate::client::{Reply, Target};
@@ -21,6 +24,14 @@ struct Page {
     next_cursor: Option<String>,
 }
 
+impl Page {
+    fn read(&self) -> Result<Vec<Shown>, Error> {
+        let read = self.items.iter().map(|raw| serde_json::from_str::<Shown>(raw.get()));
+        read.collect::<Result<_, _>>()
+            .map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
+    }
+}
+
 pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> {
     // What is worked on comes first; what is over is asked for.
     let states: Vec<Option<&str>> = match (&arguments.state, arguments.all) {
@@ -28,28 +39,24 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
         (None, true) => vec![None],
         (None, false) => vec![Some("Claimed"), Some("Draft")],
     };
-    let (page, tree) = block_on(async {
+    let (page, items) = block_on(async {
         let desk = Desk::look(&arguments.at).await?;
         desk.attend().await?;
         let mut found = Page { items: Vec::new(), next_cursor: None };
         for state in states {
             fetch(&desk, state, arguments.limit, &mut found).await?;
         }
-        Ok((found, tree(&desk)))
+        let items = if arguments.form.json { Vec::new() } else { here(&desk, found.read()?).await? };
+        Ok((found, items))
     })?;
     if arguments.form.json {
         output.json(&page)?;
         return Ok(Outcome::Done);
     }
-    if page.items.is_empty() {
+    if items.is_empty() {
         output.line("none")?;
         return Ok(Outcome::Done);
     }
-    let read = page.items.iter().map(|raw| serde_json::from_str::<Shown>(raw.get()));
-    let items: Result<Vec<Shown>, serde_json::Error> = read.collect();
-    let items = items.map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))?;
-    let tree = if items.iter().any(|todo| todo.proved_tree.is_some()) { tree() } else { None };
-    let items: Vec<Shown> = items.into_iter().map(|todo| todo.on(tree.as_deref())).collect();
     table(&items, output)?;
     if page.next_cursor.is_some() {
         output.line("there are more; --limit NUMBER shows them")?;
@@ -57,11 +64,30 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
     Ok(Outcome::Done)
 }
 
-/// The tree of the working copy, computed when it is asked for: it starts processes.
-fn tree(desk: &Desk) -> impl Fn() -> Option<String> + use<> {
-    let workspace = desk.workspace.clone();
-    // Where there is none, nothing is said of it.
-    move || workspace.as_ref().and_then(|workspace| workspace.tree().ok())
+/// The same tasks, with what only the workspace knows of their proofs. Where there is none, nothing is said of it.
+async fn here(desk: &Desk, todos: Vec<Shown>) -> Result<Vec<Shown>, Error> {
+    // It starts processes: only where something was proved.
+    let proved = desk.workspace.as_ref().filter(|_| todos.iter().any(|todo| todo.proved_tree.is_some()));
+    let tree = proved.and_then(|workspace| workspace.tree().ok());
+    let mut told = Vec::with_capacity(todos.len());
+    for todo in todos {
+        let files = drifted(desk, &todo).await?;
+        told.push(todo.on(tree.as_deref(), files));
+    }
+    Ok(told)
+}
+
+/// The files that its newest proof names and that are not as they were. The tree does not tell: what git ignores is not in it.
+async fn drifted(desk: &Desk, todo: &Shown) -> Result<Vec<Drift>, Error> {
+    let looks_at_a_file = |gate: &String| gate.parse::<Gate>().is_ok_and(|gate| gate.path().is_some());
+    let looks = todo.proved_tree.is_some() && todo.gates.iter().any(looks_at_a_file);
+    let Some(workspace) = desk.workspace.as_ref().filter(|_| looks) else { return Ok(Vec::new()) };
+    let target = Target::new(["v1", "todos", &todo.todo_id, "receipt"]);
+    let Receipt { proof, proved_at, .. } = desk.client.get(target).await?.read()?;
+    let found = |path: &String| artifact(workspace, path).map(|artifact| artifact.sha256);
+    let artifacts = proof.artifacts.iter().map(|one| (one.path.clone(), found(&one.path))).collect();
+    // Its age and its plan are told with the task.
+    Ok(proof.drift(proved_at, &Now { at: proved_at, tree: None, artifacts: &artifacts, plan: None }))
 }
 
 async fn fetch(desk: &Desk, state: Option<&str>, most: u64, found: &mut Page) -> Result<(), Error> {
@@ -93,7 +119,7 @@ pub async fn one(desk: &Desk, id: &str) -> Result<Reply, Error> {
 
 pub fn show(arguments: &TodoOne, output: &mut Output) -> Result<Outcome, Error> {
     let TodoOne { id, at, form } = arguments;
-    let (reply, titles, tree) = block_on(async {
+    let (reply, titles, todo) = block_on(async {
         let desk = Desk::look(at).await?;
         desk.attend().await?;
         let reply = one(&desk, id).await?;
@@ -103,14 +129,13 @@ pub fn show(arguments: &TodoOne, output: &mut Output) -> Result<Outcome, Error> 
             let other: Shown = one(&desk, other).await?.read()?;
             titles.insert(other.todo_id.clone(), format!("({}, {})", other.title, other.state));
         }
-        Ok((reply, titles, tree(&desk)))
+        let todo = if form.json { Vec::new() } else { here(&desk, vec![todo]).await? };
+        Ok((reply, titles, todo))
     })?;
     if form.json {
         output.line(&reply.text)?;
         return Ok(Outcome::Done);
     }
-    let todo: Shown = reply.read()?;
-    let tree = todo.proved_tree.as_ref().and_then(|_| tree());
-    whole(&todo.on(tree.as_deref()), &titles, output)?;
+    todo.iter().try_for_each(|todo| whole(todo, &titles, output))?;
     Ok(Outcome::Done)
 }

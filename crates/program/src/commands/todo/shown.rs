@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tenure_core::time::Time;
 use tenure_databases::outside::now;
+use tenure_systems::todos::receipt::Drift;
 
 use crate::outcome::Error;
 use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, styled};
@@ -54,14 +55,15 @@ impl Shown {
         self.attestations.iter().rev().find(|one| one.gate == gate)
     }
 
-    /// With what only the workspace knows: the tree is not the one that was proved.
-    pub fn on(mut self, tree: Option<&str>) -> Shown {
+    /// With what only the workspace knows: the tree is not the one that was proved, or a file is not.
+    pub fn on(mut self, tree: Option<&str>, files: Vec<Drift>) -> Shown {
         if let (Some(proved), Some(tree)) = (&self.proved_tree, tree)
             && proved != tree
         {
             let short = |hash: &str| hash.chars().take(10).collect::<String>();
             self.stale.push(format!("the tree is {}, not {} as proved", short(tree), short(proved)));
         }
+        self.stale.extend(files.iter().map(ToString::to_string));
         self
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tenure::core::entry::{Facts, Sealed};
 use tenure::core::id::ItemId;
+use tenure::core::request::{Command, Take, Terms};
 use tenure::core::time::Time;
 use tenure_systems::claims::decompose::NotDecomposed;
 use tenure_systems::claims::{Retries, Settings};
@@ -47,6 +48,11 @@ fn an_enqueue_is_answered_with_the_one_in_force() {
         let [initial, retry] = &enqueues(&office, failed).await[..] else { panic!("two enqueues") };
         assert_eq!((second.enqueued_at, &*retry.1), (retry.0, "by hand"), "the one in force, not the first");
         assert!(initial.0 < retry.0);
+        let worker = office.tenure.acting(office.tenure.store().clone(), "worker:w/1".parse().unwrap());
+        let take = Take { item: failed, terms: Terms { start: true, ..Terms::default() } };
+        assert!(worker.ask(Command::Take(take)).await.unwrap().answer.is_yes());
+        let held = orchestrator.enqueue(failed, None).await.unwrap();
+        assert_eq!((held.decomposition_status.as_str(), held.enqueued_at), ("in_progress", retry.0));
         let nothing = "01M7GE4XB00006645Z0KC20ZT6".parse().unwrap();
         assert_eq!(code(&orchestrator.enqueue(nothing, None).await.unwrap_err()), "NOT_FOUND");
         let job = office.tenure.create(tenure::New::job(&1)).await.unwrap();

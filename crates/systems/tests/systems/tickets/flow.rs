@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use tenure::New;
 use tenure_systems::tickets::{Errand, Http, NewTicket, Program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -46,6 +47,14 @@ fn an_approved_ticket_is_scheduled_run_judged_and_done_each_in_one_commit() {
         assert_eq!(scene.eva.run_records(id).await.unwrap().len(), 1);
         assert_eq!(scene.pause(id).await["next_actions"].as_array().unwrap().len(), 1);
 
+        // Whoever plans that event again makes no second work order: it has the event's name.
+        let system = scene.tenure.acting(scene.tenure.store().clone(), "system:tickets".parse().unwrap());
+        let planned = json!({ "event_id": run.event.id, "ticket_id": id, "number": 2 });
+        let second = New::of("work_order", &planned).idempotency_key(run.event.id.to_string());
+        let refused = system.create(second).await.unwrap_err();
+        assert_eq!(refused.code().unwrap().as_str(), "IDEMPOTENCY_CONFLICT");
+        assert_eq!(scene.all("work_order").await.len(), 1);
+
         // What a step writes is in one transaction: the entries of each commit have one cause.
         let history = scene.tenure.history(id).await.unwrap();
         let moved: Vec<(String, Option<tenure::core::id::ItemId>)> = history
@@ -55,6 +64,14 @@ fn an_approved_ticket_is_scheduled_run_judged_and_done_each_in_one_commit() {
         let expected =
             [("create", None), ("approve", None), ("schedule", Some(run.event.id)), ("pass", Some(gate.id))];
         assert_eq!(moved, expected.map(|(action, cause)| (action.to_string(), cause)));
+        for (made, by) in [(order.id, run.event.id), (gate.id, order.id)] {
+            let birth = scene.tenure.history(made).await.unwrap().remove(0);
+            assert_eq!(
+                birth.cause.as_ref().map(|cause| cause.item),
+                Some(by),
+                "made by the commit of the step before"
+            );
+        }
         runner.drain().await;
         workers.drain().await;
     });
@@ -91,6 +108,12 @@ fn what_fails_three_times_is_blocked_until_a_person_resolves_it() {
             (3, json!("BLOCKED"), json!("BLOCKED")),
         ];
         assert_eq!(ends, expected);
+        // The event of the next round is of the gate's commit: nobody has to find out that there is one.
+        for pair in explained.runs.windows(2) {
+            let gate = pair[0].gate.as_ref().unwrap().id;
+            let birth = scene.tenure.history(pair[1].event.id).await.unwrap().remove(0);
+            assert_eq!(birth.cause.as_ref().map(|cause| cause.item), Some(gate));
+        }
         let last = explained.runs.last().unwrap().snapshot.as_ref().unwrap().body.clone();
         assert_eq!(
             last["earlier"].as_array().unwrap().len(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tenure::core::answer::Answer;
 use tenure::core::request::{Acquire, Command, Terms};
-use tenure_systems::tickets::{Errand, NotExecuted};
+use tenure_systems::tickets::{Errand, Made, NotExecuted, Patch};
 
 use super::kit::{Scene, records, titled};
 use crate::kit::on_kept;
@@ -40,6 +40,27 @@ fn a_runner_that_can_not_work_blocks_the_ticket_with_its_order() {
         });
         let id = scene.approved(&titled("in vain")).await;
         is_blocked_with_its_order(&scene, id, "there is no repository").await;
+        runner.drain().await;
+        workers.drain().await;
+    });
+}
+
+// covers: M-06, M-12
+#[test]
+fn what_a_runner_made_and_does_not_fit_is_not_written_and_blocks_the_ticket() {
+    on_kept(async |url| {
+        let scene = Scene::open(&url).await;
+        let workers = scene.start();
+        let runner = scene.run(async |_: Errand| {
+            let (base, branch, diff) = ("no commit".to_string(), "b".to_string(), "+a".to_string());
+            Ok(Made { patch: Some(Patch { base, branch, diff }), ..Made::output(json!({})) })
+        });
+        let id = scene.approved(&titled("a patch of nothing")).await;
+        is_blocked_with_its_order(&scene, id, "the output_bundle does not fit").await;
+        assert_eq!(
+            records(&scene.all("work_order").await[0], "output_bundle"),
+            Vec::<serde_json::Value>::new()
+        );
         runner.drain().await;
         workers.drain().await;
     });

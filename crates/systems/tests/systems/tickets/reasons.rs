@@ -42,6 +42,11 @@ fn an_event_without_a_ticket_to_work_on_ends_with_its_reason() {
         assert_eq!(scene.pause(blocked).await["reason"], "BLOCKED");
         let explained = scene.eva.explain(blocked).await.unwrap();
         assert_eq!(explained.runs[0].reason.as_deref(), Some("BLOCKED"));
+        let event = New::of("ticket_ready", &json!({ "ticket_id": blocked }));
+        let event = announcer(&scene.tenure).create(event).await.unwrap();
+        scene.until(event.id, "PROCESSED").await;
+        let output = scene.tenure.whole(event.id).await.unwrap().output.unwrap();
+        assert_eq!(output.bytes(), br#""BLOCKED""#, "also where it was blocked before");
         // A gate that is none is refused; whoever writes it past the operations is told before anything runs.
         let wrong = NewTicket { gates: vec!["cmd:a\nb".to_string()], ..titled("two lines") };
         let refused = scene.eva.create(&wrong, None).await.unwrap_err();
@@ -67,6 +72,7 @@ fn a_person_blocks_what_is_not_worked_on_yet_and_resolves_it() {
             assert_eq!(asked.unwrap_err().code().unwrap().as_str(), "TRANSITION_REFUSED");
         }
         scene.eva.approve(id, None).await.unwrap();
+        assert_eq!(scene.all("ticket_ready").await.len(), 1, "announced with the approval");
         let shown = scene.eva.block(id, "not today").await.unwrap();
         assert_eq!((shown.state.as_str(), shown.blockers[0].reason.as_str()), ("BLOCKED", "not today"));
         assert_eq!(scene.pause(id).await["detail"], "not today");
@@ -76,6 +82,32 @@ fn a_person_blocks_what_is_not_worked_on_yet_and_resolves_it() {
         assert_eq!(machine.approve(other, None).await.unwrap_err().code().unwrap().as_str(), "FORBIDDEN");
         let open = scene.all("ticket_ready").await;
         assert_eq!(open.len(), 1, "of a ticket one event is unprocessed at a time");
+    });
+}
+
+// covers: M-01
+#[test]
+fn a_ticket_with_an_open_blocker_is_not_announced_before_that_is_closed() {
+    on_kept(async |url| {
+        let scene = Scene::open(&url).await;
+        let readiness = start(&scene.tenure, Settings::only(Part::Readiness));
+        let blocked = scene.ticket(&titled("blocked")).await;
+        let blocker = scene.eva.add_blocker(blocked, "the parts are missing").await.unwrap().blocker_id;
+        let free = scene.ticket(&titled("free")).await;
+        let person = scene.tenure.acting(scene.tenure.store().clone(), "human:ida".parse().unwrap());
+        // By hand, without the event. Readiness follows the log, so it has seen to the first before it sees to the second.
+        for id in [blocked, free] {
+            person.advance(id, "approve").await.unwrap();
+        }
+        let announced = async || {
+            let events = scene.all("ticket_ready").await;
+            events.iter().map(|event| payload(event)["ticket_id"].clone()).collect::<Vec<Value>>()
+        };
+        scene.until_so("the free one has its event", async || announced().await.contains(&json!(free))).await;
+        assert_eq!(announced().await, [json!(free)]);
+        person.advance(blocker, "close").await.unwrap();
+        scene.until_so("both have theirs", async || announced().await == [json!(free), json!(blocked)]).await;
+        readiness.drain().await;
     });
 }
 
