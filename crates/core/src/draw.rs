@@ -9,7 +9,7 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub struct Draw {
     state: u64,
-    /// Stands before the random part of the next id, so that ids of one moment sort in the order they were drawn in.
+    /// Stands between the moment and the random part of the next id, so that ids of one moment sort in the order they were drawn in.
     ordinal: u16,
 }
 
@@ -31,9 +31,12 @@ impl Draw {
         mixed ^ mixed >> 31
     }
 
-    /// A new id: the moment, then the order within it, then 64 random bits.
+    /// A new id: the moment, down to its microsecond, then the order within it, then 54 random bits. A ULID has room for the
+    /// millisecond alone; two calls may come within one, and what was created first should be listed first.
     pub fn id(&mut self, at: Time) -> ItemId {
-        let rest = u128::from(self.ordinal) << 64 | u128::from(self.number());
+        let within = at.micros().rem_euclid(1_000).unsigned_abs();
+        let rest =
+            u128::from(within) << 70 | u128::from(self.ordinal) << 54 | u128::from(self.number() >> 10);
         self.ordinal = self.ordinal.saturating_add(1);
         ItemId(ulid::Ulid::from_parts(at.ulid_millis(), rest).0)
     }
@@ -59,5 +62,12 @@ mod tests {
         assert!(first.is_sorted());
         assert!(Draw::numbered(1, 4).id(at) < Draw::numbered(2, 5).id(at));
         assert_ne!(Draw::new(1).id(at), Draw::new(2).id(at));
+        let next = Time::from_micros(at.micros() + 1);
+        for seed in 0..100 {
+            assert!(
+                Draw::numbered(seed, u16::MAX).id(at) < Draw::new(seed + 7).id(next),
+                "a microsecond later"
+            );
+        }
     }
 }

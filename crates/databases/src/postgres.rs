@@ -159,7 +159,7 @@ impl Postgres {
         let lent = pool.lend().await?;
         migrate::bring_up(&lent, &address).await?;
         drop(lent);
-        let catalog = Catalog::new(Pool::new(&address, 1));
+        let catalog = Catalog::new(Pool::new(&address, 1), &options.tables);
         catalog.refresh().await?;
         for table in options.tables.iter() {
             if catalog.known().tables.version(&table.hash()).is_none() {
@@ -177,7 +177,7 @@ impl Postgres {
         if let Some(missing) = migrate::missing(&*pool.lend().await?, &address).await?.first() {
             return Err(OpenError::Older(format!("migration {}", missing.name)));
         }
-        let catalog = Catalog::new(Pool::new(&address, 1));
+        let catalog = Catalog::new(Pool::new(&address, 1), &Tables::default());
         match catalog.refresh().await {
             // A lifecycle that can not be read is for the doctor to tell.
             Ok(_) | Err(Error::Statement(_)) => Ok(Postgres::with(address, pool, catalog, None)),

@@ -142,8 +142,8 @@ impl Sqlite {
         let shared = Arc::new(Shared {
             path: path.into(),
             clock: options.clock.clone().unwrap_or_else(|| Arc::new(now)),
+            lifecycles: RwLock::new(Arc::new(Lifecycles::expected(&options.tables))),
             options,
-            lifecycles: RwLock::default(),
         });
         let mut writer = Writer::new(connection, shared.clone());
         ship(&mut writer)?;
@@ -186,29 +186,25 @@ impl Sqlite {
 /// Adds the lifecycles that the file has never had.
 fn ship(writer: &mut Writer) -> Result<(), OpenError> {
     let shared = writer.shared.clone();
-    let missing = |writer: &Writer| -> Result<Vec<_>, rusqlite::Error> {
-        let mut missing = Vec::new();
-        for table in shared.options.tables.iter() {
-            if !catalog::is_known(&writer.connection, table)? {
-                missing.push(table.clone());
-            }
-        }
-        Ok(missing)
+    let read = || {
+        Lifecycles::current(&writer.connection, &shared.lifecycles()).map_err(|fault| match fault {
+            Fault::Sql(error) => OpenError::Sqlite(error),
+            Fault::Row(damaged) | Fault::Item(_, damaged) => OpenError::Lifecycle(damaged.0),
+        })
     };
+    let mut lifecycles = read()?;
     // Mostly there is nothing to do, and then nobody is kept waiting.
-    if !missing(writer)?.is_empty() {
+    if !shared.options.tables.iter().all(|table| lifecycles.has(table)) {
         let behavior = rusqlite::TransactionBehavior::Immediate;
         let transaction = rusqlite::Transaction::new_unchecked(&writer.connection, behavior)?;
-        for table in missing(writer)? {
-            catalog::add_table(&transaction, &table)?;
+        // Another process may have been first.
+        let found = read()?;
+        for table in shared.options.tables.iter().filter(|table| !found.has(table)) {
+            catalog::add_table(&transaction, table)?;
         }
+        lifecycles = read()?;
         transaction.commit()?;
     }
-    let known = shared.lifecycles();
-    let lifecycles = Lifecycles::current(&writer.connection, &known).map_err(|fault| match fault {
-        Fault::Sql(error) => OpenError::Sqlite(error),
-        Fault::Row(damaged) | Fault::Item(_, damaged) => OpenError::Lifecycle(damaged.0),
-    })?;
     shared.set_lifecycles(lifecycles);
     Ok(())
 }

@@ -274,7 +274,7 @@ async fn here(url: &str, files: Option<&str>, loops: Loops, todos: Settings) -> 
         tenure.sweep().await?;
     }
     let app = App::new(tenure, Open::Always).await?.keeping(Library::new(files)).with_todos(todos);
-    Ok(tenure_server::router(app))
+    Ok(tenure_server::within(app))
 }
 
 /// The address of the server that runs on this database and on this machine.

@@ -30,6 +30,6 @@ pub use access::{Access, Form};
 pub use app::{App, Open};
 pub use limits::*;
 pub use problem::Problem;
-pub use routes::{document, router};
+pub use routes::{document, router, within};
 pub use rpc::{Method, methods};
 pub use serve::{Patience, serve};

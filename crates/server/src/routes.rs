@@ -16,6 +16,7 @@ mod log;
 mod outermost;
 mod schedules;
 mod sessions;
+mod surface;
 mod tickets;
 mod todos;
 mod tokens;
@@ -25,11 +26,10 @@ mod webhooks;
 use axum::{Router, middleware};
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::rpc;
+use surface::{Surface, routes};
 pub use watching::oldest_ready;
 
 #[derive(OpenApi)]
@@ -42,8 +42,8 @@ pub use watching::oldest_ready;
 )]
 struct Api;
 
-fn described() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Api::openapi())
+fn surface() -> Surface {
+    Surface::default()
         .routes(routes!(items::create, items::list))
         .routes(routes!(items::show))
         .routes(routes!(items::event))
@@ -103,17 +103,25 @@ fn described() -> OpenApiRouter<App> {
 
 /// The OpenAPI document.
 pub fn document() -> Document {
-    let mut document = described().split_for_parts().1;
+    let mut document = surface().described(Api::openapi());
     describe::complete(&mut document);
     document
 }
 
 /// The service, ready to be served.
 pub fn router(app: App) -> Router {
-    let (router, _) = described().split_for_parts();
+    let router = surface().router();
     let rest = router.clone().fallback(outermost::nothing_here).with_state(app.clone());
+    finished(router.merge(rpc::router(&app, rest)), app)
+}
+
+/// The same without RPC, for who asks it within the process.
+pub fn within(app: App) -> Router {
+    finished(surface().router(), app)
+}
+
+fn finished(router: Router<App>, app: App) -> Router {
     router
-        .merge(rpc::router(&app, rest))
         .fallback(outermost::nothing_here)
         .method_not_allowed_fallback(outermost::no_such_method)
         .layer(middleware::from_fn_with_state(app.clone(), outermost::outermost))

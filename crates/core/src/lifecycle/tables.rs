@@ -3,7 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-use super::{SharedTable, Table};
+use super::SharedTable;
+use super::parse::parse;
 use crate::hash::Hash;
 use crate::word::Kind;
 
@@ -16,8 +17,8 @@ pub struct Tables {
 impl Tables {
     /// Adds a lifecycle and makes it the current version of its kind. Older versions stay for the items they govern. One
     /// that is there already gets the new source: its prose may have changed, what it does has not.
-    pub fn add(&mut self, table: Table) -> SharedTable {
-        let table = Arc::new(table);
+    pub fn add(&mut self, table: impl Into<SharedTable>) -> SharedTable {
+        let table = table.into();
         self.versions.insert(table.hash(), table.clone());
         self.current.insert(table.kind.clone(), table.clone());
         table
@@ -29,6 +30,14 @@ impl Tables {
 
     pub fn version(&self, hash: &Hash) -> Option<&SharedTable> {
         self.versions.get(hash)
+    }
+
+    /// What a database kept under a hash. One of these is not read again. None: it is not what it was kept as.
+    pub fn kept(&self, hash: &Hash, source: &str) -> Option<SharedTable> {
+        if let Some(known) = self.version(hash).filter(|known| *known.source == *source) {
+            return Some(known.clone());
+        }
+        parse(source).ok().filter(|table| table.hash() == *hash).map(Arc::new)
     }
 
     /// The lifecycle by which lanes of a kind are judged: the current one, or an older one that still has items behind them.

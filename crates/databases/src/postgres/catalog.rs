@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use tenure_core::hash::Hash;
-use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::lifecycle::{SharedTable, State, Table};
 use tenure_core::word::{Kind, Store};
@@ -65,8 +64,10 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    pub fn new(pool: Pool) -> Catalog {
-        Catalog { known: RwLock::default(), pool }
+    /// Of a database that may have these lifecycles.
+    pub fn new(pool: Pool, tables: &Tables) -> Catalog {
+        let known = Known { tables: Arc::new(tables.clone()), ..Known::default() };
+        Catalog { known: RwLock::new(Arc::new(known)), pool }
     }
 
     pub fn known(&self) -> Arc<Known> {
@@ -76,7 +77,7 @@ impl Catalog {
     /// Reads everything again.
     pub async fn refresh(&self) -> Result<Arc<Known>, Error> {
         let connection = self.pool.lend().await?;
-        let known = Arc::new(read(&connection).await?);
+        let known = Arc::new(read(&connection, &self.known().tables).await?);
         let mut kept = self.known.write().expect("nobody panics while holding it");
         if kept.version <= known.version && kept.queues.len() <= known.queues.len() {
             *kept = known.clone();
@@ -188,7 +189,7 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
         .map(drop)
 }
 
-async fn read(connection: &Connection) -> Result<Known, Error> {
+async fn read(connection: &Connection, expected: &Tables) -> Result<Known, Error> {
     const LIFECYCLES: &str = "select lifecycle, hash, source from @.lifecycles order by in_force, lifecycle";
     let answers = connection
         .ask(vec![
@@ -205,9 +206,9 @@ async fn read(connection: &Connection) -> Result<Known, Error> {
     let mut tables = Tables::default();
     for row in &lifecycles.rows {
         let (number, hash, source): (i32, &[u8], &str) = (row.get(0), row.get(1), row.get(2));
-        let table = parse(source)
-            .ok()
-            .filter(|table| table.hash().0 == hash)
+        let hash = hash.try_into().map(Hash).ok();
+        let table = hash
+            .and_then(|hash| expected.kept(&hash, source))
             .ok_or_else(|| Error::Statement(format!("lifecycle {number} is not what it was kept as")))?;
         let table = tables.add(table);
         known.add_lifecycle(number, table);

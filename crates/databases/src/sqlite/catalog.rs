@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tenure_core::hash::Hash;
-use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::lifecycle::{SharedTable, State, Table};
 use tenure_core::word::{Kind, Store};
@@ -26,6 +25,15 @@ pub(super) struct Lifecycles {
 }
 
 impl Lifecycles {
+    /// Before the file was looked at: it may have these.
+    pub fn expected(tables: &Tables) -> Lifecycles {
+        Lifecycles { tables: Arc::new(tables.clone()), ..Lifecycles::default() }
+    }
+
+    pub fn has(&self, table: &Table) -> bool {
+        self.numbers.contains_key(&table.hash())
+    }
+
     /// The ones in force in this transaction: `known` if they still are.
     pub fn current(connection: &Connection, known: &Arc<Lifecycles>) -> Result<Arc<Lifecycles>, Fault> {
         let mut statement = connection.prepare_cached("select value from meta where name = 'lifecycles'")?;
@@ -33,10 +41,10 @@ impl Lifecycles {
         if generation == known.generation {
             return Ok(known.clone());
         }
-        Ok(Arc::new(Lifecycles::read(connection, generation)?))
+        Ok(Arc::new(Lifecycles::read(connection, generation, &known.tables)?))
     }
 
-    fn read(connection: &Connection, generation: i64) -> Result<Lifecycles, Fault> {
+    fn read(connection: &Connection, generation: i64, known: &Tables) -> Result<Lifecycles, Fault> {
         let mut lifecycles = Lifecycles { generation, ..Lifecycles::default() };
         let mut tables = Tables::default();
         // Those in force come last: the one that is added last is the current one of its kind.
@@ -46,10 +54,7 @@ impl Lifecycles {
         while let Some(row) = rows.next()? {
             let (number, hash): (i64, [u8; 32]) = (row.get(0)?, row.get(1)?);
             let (kind, source): (String, String) = (row.get(2)?, row.get(3)?);
-            let table = parse(&source).map_err(|_| unreadable(&kind, number))?;
-            if table.hash() != Hash(hash) {
-                return Err(unreadable(&kind, number));
-            }
+            let table = known.kept(&Hash(hash), &source).ok_or_else(|| unreadable(&kind, number))?;
             let table = tables.add(table);
             lifecycles.numbers.insert(table.hash(), number);
             lifecycles.versions.insert(number, table);
@@ -115,11 +120,6 @@ fn add_moves(connection: &Connection, number: i64, table: &Table) -> Result<(), 
         connection.execute(sql, params![number, from.0, to.0])?;
     }
     Ok(())
-}
-
-/// Whether a lifecycle was ever added.
-pub(super) fn is_known(connection: &Connection, table: &Table) -> Result<bool, rusqlite::Error> {
-    connection.prepare_cached("select 1 from lifecycles where hash = ?1")?.exists([table.hash().0])
 }
 
 /// Queue numbers, both ways.

@@ -10,11 +10,9 @@ use tenure::core::id::ExecutionId;
 use tenure::core::id::ItemId;
 use tenure_systems::claims::{Claims, NewClaim};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::items::{ListParams, idempotency_key};
-use crate::app::App;
+use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json, Params};
 use crate::page::{Page, limit};
@@ -23,8 +21,8 @@ use crate::shape::claims::{ClaimCreated, ClaimView, DecomposedView, EnqueuedView
 
 const KIND: &str = "claim";
 
-pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub fn routes() -> Surface {
+    Surface::default()
         .routes(routes!(create, list))
         .routes(routes!(show))
         .routes(routes!(enqueue))

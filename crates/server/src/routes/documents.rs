@@ -16,11 +16,9 @@ use tenure_systems::runs::files::NotStored;
 use tenure_systems::runs::{DOCUMENT, Documents, RUN};
 use tokio::io::AsyncReadExt;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::items::{idempotency_key, wait};
-use crate::app::App;
+use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json, Name, Params};
 use crate::page::{Page, after};
@@ -28,8 +26,8 @@ use crate::problem::{Problem, internal};
 use tenure::core::code::Code;
 use view::{ArtifactView, DocumentView, QueuedView, RunStoryView, RunView};
 
-pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub fn routes() -> Surface {
+    Surface::default()
         .routes(routes!(upload::upload, list))
         .routes(routes!(show))
         .routes(routes!(content))

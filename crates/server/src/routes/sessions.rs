@@ -13,18 +13,16 @@ use tenure::core::lifecycle::event::Event;
 use tenure::core::word::{Kind, Store};
 use tenure_systems::todos::{ACQUIRE, Session, session};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::items::idempotency_key;
-use crate::app::App;
+use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json};
 use crate::problem::Problem;
 use crate::shape::todo::SessionView;
 
-pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(acquire)).routes(routes!(show, release))
+pub fn routes() -> Surface {
+    Surface::default().routes(routes!(acquire)).routes(routes!(show, release))
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -9,11 +9,9 @@ use serde::Deserialize;
 use tenure::core::id::ItemId;
 use tenure_systems::tickets::{NewTicket, Tickets};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::items::{ListParams, idempotency_key};
-use crate::app::App;
+use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json, Params};
 use crate::page::Page;
@@ -22,8 +20,8 @@ use shape::{ExplanationView, PauseStateView, RunRecordView, TicketView};
 
 const KIND: &str = "ticket";
 
-pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub fn routes() -> Surface {
+    Surface::default()
         .routes(routes!(create, list))
         .routes(routes!(show))
         .routes(routes!(approve))

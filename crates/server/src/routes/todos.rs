@@ -16,12 +16,10 @@ use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Error, KIND, New, Proved, Todos};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::items::idempotency_key;
 use super::sessions::named;
-use crate::app::App;
+use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json, Params};
 use crate::page::{Page, after, limit};
@@ -31,8 +29,8 @@ use crate::shape::todo::{
     WorkspaceBody,
 };
 
-pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+pub fn routes() -> Surface {
+    Surface::default()
         .routes(routes!(add, list))
         .routes(routes!(next))
         .routes(routes!(validate))
