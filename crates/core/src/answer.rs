@@ -38,6 +38,7 @@ pub enum Answer {
 
     /// The version the caller expected is not the one found.
     Stale {
+        event: Event,
         found: SharedItem,
     },
     /// The caller does not hold this lease (any more). Stop, write nothing more.

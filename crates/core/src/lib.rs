@@ -71,6 +71,7 @@ pub mod derive;
 pub mod draw;
 pub mod entry;
 pub mod execution;
+pub mod follower;
 pub mod hash;
 pub mod id;
 pub mod item;

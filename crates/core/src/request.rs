@@ -158,6 +158,9 @@ pub struct Need {
     /// Items that may be removed: with their entries, the names that those gave, the messages, and whatever has a link to
     /// them. These items are among `items` too.
     pub removals: BTreeSet<ItemId>,
+    /// Stores whose messages may go with these items: the marks of who follows the log are needed, the webhooks that stand
+    /// there, and the places of `removals` in the log. They are read and never locked.
+    pub followed: BTreeSet<Store>,
 }
 
 impl Request {
@@ -236,6 +239,7 @@ impl Request {
             Command::Prune(prune) => {
                 need.items.insert(prune.item);
                 need.removals.insert(prune.item);
+                need.followed.insert(self.store.clone());
             }
         }
     }

@@ -43,6 +43,11 @@ pub struct World {
     pub linked: BTreeSet<(ItemId, ItemId)>,
     pub records: BTreeMap<RecordId, Record>,
     pub messages: Vec<Message>,
+    /// How far who follows the log has come, by the name of their mark. Not in the log.
+    pub marks: BTreeMap<Key, u64>,
+    /// Where in the log the last entry of an item is, of items whose messages may go: at this place or before it. One whose
+    /// entry has no place yet is not here.
+    pub places: BTreeMap<ItemId, u64>,
     pub entries: BTreeMap<(ItemId, u64), Sealed>,
     /// Items that the database offers to the acquire being decided: ready, due, locked, in rank order.
     pub offers: Vec<ItemId>,

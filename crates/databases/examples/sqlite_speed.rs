@@ -98,6 +98,10 @@ impl Database for Watched {
         self.database.settle(batch).await
     }
 
+    async fn pause(&self, span: Duration) {
+        self.database.pause(span).await;
+    }
+
     fn tables(&self) -> Arc<Tables> {
         self.database.tables()
     }

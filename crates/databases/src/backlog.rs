@@ -16,6 +16,10 @@ use crate::row::{Damaged, unsigned};
 /// Nothing is counted beyond this. Whoever has more of a sort needs no exact number to know what to do.
 pub const COUNT_MAX: u64 = 10_000;
 
+/// The one that waits for the longest is looked for among so many that are leased first: one that became ready a moment ago may be
+/// in front of it.
+pub(crate) const FIRSTS: u64 = 100;
+
 /// The items of one kind in one store. A count of [`COUNT_MAX`] is that many or more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Backlog {
@@ -28,7 +32,8 @@ pub struct Backlog {
     pub active: u64,
     pub failed: u64,
     pub stopped: u64,
-    /// Since when, or from when on, the first of what is ready or scheduled may be leased.
+    /// Since when, or from when on, the first of what is ready or scheduled may be leased. One that became ready again, as after a
+    /// lost lease, may since then.
     pub first_at: Option<Time>,
 }
 

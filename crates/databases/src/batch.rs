@@ -6,10 +6,12 @@
 //! ```
 //!
 //! A refused request writes nothing and harms no other. When the transaction fails for a reason that is about one
-//! request, the batch is halved until that one stands alone. When COMMIT is not heard of, the batch is settled first.
+//! request, the batch is halved until that one stands alone. When it loses a race it is run again, after a pause
+//! (`patience.rs`). When COMMIT is not heard of, the batch is settled first.
 
 mod beside;
 pub mod inbox;
+pub(crate) mod patience;
 mod pool;
 
 use std::collections::BTreeMap;
@@ -26,12 +28,16 @@ use tenure_core::world::{Change, LaneKey, NameKey, World};
 use crate::id_map::IdMap;
 use crate::segment::Pressed;
 use crate::{BatchId, Commit, Database, Error, Settled, Tx};
+use patience::Patience;
 use pool::Pool;
+
+pub use patience::PATIENCE;
 
 /// A call of a thousand is one transaction. More only makes everyone wait longer for the same rate.
 pub const BATCH_MAX: usize = 1_024;
-/// A transaction that lost this many races is told so; its callers decide whether to go on.
-const TRIES_MAX: usize = 5;
+/// A database that can not be asked what became of a commit is asked this often. One that is away stays away for longer than anybody
+/// should wait for it here, so there is no pause.
+const SETTLES_MAX: usize = 5;
 
 /// What one request came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,12 +76,12 @@ pub async fn run_seeded<D: Database>(
     if requests.is_empty() {
         return Vec::new();
     }
-    let mut failure = Error::LostRace("no try was made".to_string());
-    for _ in 0..TRIES_MAX {
+    let mut patience = Patience::new();
+    let failure = loop {
         let batch = BatchId(u128::from(draw.number()) << 64 | u128::from(draw.number()));
         match attempt(database, batch, requests, seeds).await {
             Ok(replies) => return replies.into_iter().map(Ok).collect(),
-            Err(error @ Error::LostRace(_)) => failure = error,
+            Err(Error::LostRace(_)) if patience.wait(database, draw).await => {}
             Err(Error::Statement(_)) if requests.len() > 1 => {
                 let half = requests.len() / 2;
                 let (left, right) = (&requests[..half], &requests[half..]);
@@ -83,12 +89,9 @@ pub async fn run_seeded<D: Database>(
                 replies.extend(Box::pin(run_seeded(database, right, &seeds[half..], draw)).await);
                 return replies;
             }
-            Err(error @ (Error::Statement(_) | Error::Unavailable(_) | Error::Unknown(_))) => {
-                failure = error;
-                break;
-            }
+            Err(error) => break error,
         }
-    }
+    };
     requests.iter().map(|_| Err(failure.clone())).collect()
 }
 
@@ -200,7 +203,7 @@ async fn finish<D: Database>(
 /// it could happen twice.
 pub(crate) async fn settle<D: Database>(database: &D, batch: BatchId) -> Result<Settled, Error> {
     let mut failure = String::new();
-    for _ in 0..TRIES_MAX {
+    for _ in 0..SETTLES_MAX {
         match database.settle(batch).await {
             Ok(settled) => return Ok(settled),
             Err(error) => failure = error.to_string(),
@@ -363,13 +366,15 @@ fn is_shared(world: &World, key: &LaneKey) -> bool {
     world.tables.laned(&key.kind).is_some_and(|table| !table.is_exclusive())
 }
 
+/// The end of every error that says so: what would have been torn was taken back, and is counted.
+pub(crate) const TORN: &str = "a row is not as it was locked";
+
 async fn write_waves<T: Tx>(tx: &mut T, waves: Vec<Vec<Change>>) -> Result<(), Error> {
     for wave in waves {
         let written = tx.write(&wave).await?;
         if written != wave.len() {
             let planned = wave.len();
-            let why = format!("{written} of {planned} rows were written: a row is not as it was locked");
-            return Err(Error::Statement(why));
+            return Err(Error::Statement(format!("{written} of {planned} rows were written: {TORN}")));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `rules` | rows, one statement an invariant, the same for both schemas |
 //! | `rows` | names and lanes, whose bytes only the kernel's own code reads |
-//! | `log` | the chain of the log's end, and a sample of items against their entries |
+//! | `log` | the chain of the log's end, and a sample of items and their names against their entries |
 //! | `catalog` | the legal moves, held against the lifecycles; what holds kinds back |
 //!
 //! What is a database's own (its settings, its wall) is asked by the database: [`Patient::own`].
@@ -23,6 +23,7 @@ use std::time::Duration;
 use tenure_core::id::ItemId;
 use tenure_core::time::Time;
 
+use crate::look::Look;
 use crate::{Database, Error};
 
 /// So many offenders are named; a reader mends or restores, whatever the others are.
@@ -202,7 +203,7 @@ impl Value {
 pub type Row = Vec<Value>;
 
 /// A database that can be asked plain questions.
-pub trait Patient: Database {
+pub trait Patient: Database + Look {
     /// One question in a snapshot of its own, bounded in time where the database can do that. Before the name of every table
     /// stands `@.`; what the two schemas say differently is a word that each knows a meaning of.
     fn ask(&self, sql: &str) -> impl Future<Output = Result<Vec<Row>, Error>>;
@@ -247,7 +248,7 @@ pub(crate) fn spoken(sql: &str, dialect: &[(&str, &str)], schema: &str) -> Strin
 
 /// Looks at everything. A question that fails costs its own check and no other.
 pub async fn examine<P: Patient>(patient: &P, limits: &Limits) -> Result<Vec<Examined>, Error> {
-    let now = patient.now().await?;
+    let now = Patient::now(patient).await?;
     let exclusive = catalog::exclusive(patient).await.unwrap_or_default();
     let late = now.before(limits.late).micros();
     let terms = Terms { now: now.micros(), late, exclusive };

@@ -28,6 +28,9 @@ pub trait Follow: Send + Sync {
     /// one that is ahead counts.
     fn set_mark(&self, name: &Key, value: u64) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// The owner of this name comes no more: nothing waits for it. Under the name it begins anew.
+    fn forget_mark(&self, name: &Key) -> impl Future<Output = Result<(), Error>> + Send;
+
     /// What only this database knows and nobody is shown: who has it can tell what was signed on this database.
     fn secret(&self) -> impl Future<Output = Result<String, Error>> + Send;
 

@@ -16,6 +16,7 @@
 pub mod backlog;
 pub mod batch;
 pub mod doctor;
+pub mod durability;
 pub mod export;
 pub mod follow;
 pub mod gather;
@@ -227,6 +228,14 @@ enum Shelf {
 /// One page of a list; more would be held in memory for a reader who looks at the first screen.
 pub const PAGE_MAX: usize = 1_000;
 
+/// A lifecycle that this program can not read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    pub kind: Kind,
+    /// Its number in the database.
+    pub number: i64,
+}
+
 /// Where the log ends: how many entries have their place, and the chain over their hashes ([`Hash::link`], from
 /// [`Hash::ZERO`]). Kept elsewhere it proves later that nothing before it was changed, removed or put in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -259,8 +268,21 @@ pub trait Database: Send + Sync {
     /// Finds out what became of a batch. Waits for a transaction that may still be committing.
     fn settle(&self, batch: BatchId) -> impl Future<Output = Result<Settled, Error>> + Send;
 
+    /// Waits before something is tried again, in the way in which this database is waited for; no connection and no lock is held
+    /// meanwhile. One that loses no race waits for nobody.
+    fn pause(&self, _span: Duration) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// The lifecycles in force now. A batch is decided under those it began with: [`Tx::tables`].
     fn tables(&self) -> Arc<Tables>;
+
+    /// Lifecycles that are kept here and that this program can not read: those of a newer one, or damaged. Items under them are
+    /// neither offered nor swept by this program, and of their kinds it offers nothing at all: who is next is not to be told
+    /// where some can not be read. Whatever else there is goes on.
+    fn foreign(&self) -> Vec<Foreign> {
+        Vec::new()
+    }
 
     /// Adds a lifecycle, or a new version of one; items keep the version they were created under.
     fn add_table(&self, source: &str) -> impl Future<Output = Result<(), Error>> + Send;
@@ -296,8 +318,9 @@ pub trait Database: Send + Sync {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Found>, Error>> + Send;
 
-    /// How long until the first scheduled item of each of these kinds is due, by the database's clock; zero: it is due
-    /// already. Kinds that have none are left out.
+    /// How long until there may be more to lease of each of these kinds without anybody doing anything, by the database's clock:
+    /// until its first scheduled item is due, or a key that waits for its rate has room. Zero: that is so already. Kinds that
+    /// wait for neither are left out.
     fn upcoming(
         &self,
         store: &Store,

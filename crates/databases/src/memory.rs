@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
+use tenure_core::follower::is_standing_webhook;
 use tenure_core::hash::Hash;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::{Item, SharedItem, Slot};
@@ -52,7 +53,13 @@ struct Kept {
     /// The log in append order; an entry's position is its place here, from 1.
     order: Vec<(ItemId, u64)>,
     batches: BTreeSet<BatchId>,
-    marks: BTreeMap<Key, u64>,
+}
+
+impl Kept {
+    /// Where the last entry of an item is.
+    fn place(&self, id: ItemId) -> Option<u64> {
+        Some(self.order.iter().rposition(|(item, _)| *item == id)? as u64 + 1)
+    }
 }
 
 impl Memory {
@@ -200,8 +207,14 @@ impl Database for Memory {
         let first = |kind: &Kind| {
             let items =
                 kept.world.items.values().filter(|item| item.store == *store && item.table.kind == *kind);
-            let waiting = items.filter(|item| item.phase() == Phase::Ready && item.run_at > item.updated);
-            Some((kind.clone(), waiting.map(|item| item.run_at.since(now)).min()?))
+            let ready: Vec<&SharedItem> = items.filter(|item| item.phase() == Phase::Ready).collect();
+            let scheduled = ready.iter().filter(|item| item.run_at > item.updated).map(|item| item.run_at);
+            let rated = ready.iter().filter(|item| item.slot(now) == Slot::Ready).filter_map(|item| {
+                let (store, key) = (store.clone(), item.lane_key()?.clone());
+                let lane = kept.world.lanes.get(&LaneKey { store, kind: kind.clone(), key })?;
+                lane.more_at(&item.table, now)
+            });
+            Some((kind.clone(), scheduled.chain(rated).map(|at| at.since(now)).min()?))
         };
         Ok(kinds.iter().filter_map(first).collect())
     }
@@ -235,6 +248,10 @@ impl Tx for MemoryTx {
         let mut world = World::new(self.tables.clone());
         world.now = self.now;
         load(&self.kept.world, need, &mut world);
+        if !need.followed.is_empty() {
+            let place = |id: &ItemId| Some((*id, self.kept.place(*id)?));
+            world.places.extend(need.removals.iter().filter_map(place));
+        }
         Ok(world)
     }
 
@@ -407,7 +424,13 @@ fn load(kept: &World, need: &Need, world: &mut World) {
         .filter_map(|id| kept.items.get(id))
         .flat_map(|item| item.links.iter().map(|link| link.to));
     let links_here = world.linked.iter().map(|(_, from)| *from);
-    let read_only: BTreeSet<ItemId> = linked.chain(probes).chain(links_here).collect();
+    let webhooks =
+        kept.items.values().filter(|item| need.followed.iter().any(|store| is_standing_webhook(item, store)));
+    let webhooks = webhooks.map(|item| item.id);
+    let read_only: BTreeSet<ItemId> = linked.chain(probes).chain(links_here).chain(webhooks).collect();
+    if !need.followed.is_empty() {
+        world.marks.clone_from(&kept.marks);
+    }
     for item in items.iter().chain(&read_only).filter_map(|id| kept.items.get(id)) {
         executions.extend(item.committed.map(|fence| ExecutionId { item: item.id, fence }));
         world.items.entry(item.id).or_insert_with(|| item.clone());
@@ -433,7 +456,9 @@ fn load_controls(kept: &World, need: &Need, world: &mut World) -> Vec<ItemId> {
     let mut probes = Vec::new();
     for key in queues {
         let control = kept.controls.get(&key).cloned();
-        if control.is_none() && !world.tables.current(&key.kind).is_some_and(|table| table.is_governed()) {
+        let governed = world.tables.current(&key.kind).is_some_and(|table| table.is_governed());
+        // An order may limit it for the rest of its batch.
+        if control.is_none() && !governed && !need.orders.contains(&key) {
             continue;
         }
         world.active.insert(key.clone(), kept.active(&key));

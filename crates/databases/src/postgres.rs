@@ -58,17 +58,20 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_core::word::{Kind, Store};
 use tokio_postgres::Client;
 
+use crate::durability::Durability;
 use crate::outside::Clock;
-use crate::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+use crate::{BatchId, Database, Error, Foreign, Found, Head, Overdue, Query, Settled, Whole};
 pub use backup::backup;
 use catalog::{Adding, Catalog};
+pub use claim::claim_statements;
 use controls::Governed;
 use hints::Hints;
 use laneless::Laneless;
 use moment::Spare;
-use pool::Pool;
+use pool::{Ask, Pool};
 pub use tx::PostgresTx;
 use url::Address;
+pub use url::SETTINGS;
 use wire::Wire;
 pub use wire::{Listener, WORDS_BYTES_MAX};
 
@@ -200,11 +203,29 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    /// What an answer of this server has survived, by the settings that its connections have.
+    pub async fn durability(&self) -> Result<Durability, Error> {
+        let asked = "select current_setting('synchronous_commit'), current_setting('fsync')";
+        let found = self.pool.lend().await?.one(Ask::rows(asked, [])).await?;
+        let is_off = |row: &tokio_postgres::Row| (0..2).any(|column| row.get::<_, &str>(column) == "off");
+        Ok(if found.rows.iter().any(is_off) { Durability::Relaxed } else { Durability::Full })
+    }
+}
+
 impl Database for Postgres {
     type Tx<'a> = PostgresTx<'a>;
 
     async fn begin(&self, batch: BatchId) -> Result<PostgresTx<'_>, Error> {
         Ok(PostgresTx::new(self, self.pool.lend().await?, batch))
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "here a transaction that lost a race waits for its next try"
+    )]
+    async fn pause(&self, span: Duration) {
+        tokio::time::sleep(span).await;
     }
 
     async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
@@ -213,6 +234,12 @@ impl Database for Postgres {
 
     fn tables(&self) -> Arc<Tables> {
         self.catalog.known().tables.clone()
+    }
+
+    fn foreign(&self) -> Vec<Foreign> {
+        let known = self.catalog.known();
+        let foreign = known.foreign.iter();
+        foreign.map(|(number, kind)| Foreign { kind: kind.clone(), number: i64::from(*number) }).collect()
     }
 
     async fn add_table(&self, source: &str) -> Result<(), Error> {

@@ -20,6 +20,7 @@ use tenure_core::hash::Hash;
 use tenure_core::replay::{needs, replay_with as project};
 use tenure_core::request::Need;
 
+use crate::batch::patience::Patience;
 use crate::batch::{Plan, settle};
 use crate::export::line::{self, Line};
 use crate::export::sequence;
@@ -29,8 +30,6 @@ use crate::{BatchId, Commit, Database, Error, Head, Query, Settled, Tx};
 /// So many entries in one transaction: enough that a commit costs little an entry, few enough to be held in memory with
 /// the items they are about.
 const ENTRIES_MAX: usize = 500;
-/// A replay is alone in its database, so a lost race is no contention but an accident.
-const TRIES_MAX: usize = 5;
 
 /// Why a log was not replayed, or not to its end.
 #[derive(Debug)]
@@ -227,12 +226,11 @@ impl<D: Database> Writer<'_, D> {
             let why = "the entries are not those that were verified".to_string();
             return Err(Stopped::Changed { line: *line, why });
         }
-        let mut tries = 0;
+        let mut patience = Patience::new();
         loop {
-            tries += 1;
             match self.attempt().await {
                 Ok(()) => break,
-                Err(Failed::Error(Error::LostRace(_))) if tries < TRIES_MAX => {}
+                Err(Failed::Error(Error::LostRace(_))) if patience.wait(self.database, self.draw).await => {}
                 Err(Failed::Error(error)) => return Err(self.stopped(error)),
                 Err(Failed::Broken { line, why }) => return Err(Stopped::Changed { line, why }),
             }

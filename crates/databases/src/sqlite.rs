@@ -16,6 +16,7 @@
 //! | `watch` | whether somebody wrote |
 //! | `doctor` | what the doctor asks of the file, its settings and its disk |
 
+mod ahead;
 mod backlog;
 mod backup;
 mod catalog;
@@ -27,6 +28,7 @@ mod held;
 mod rows;
 mod claim;
 mod inbox;
+mod insert;
 mod lanes;
 mod load;
 mod log;
@@ -55,12 +57,14 @@ use tenure_core::word::{Kind, Store};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::outside::{Clock, now};
-use crate::{BatchId, Commit, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+use crate::wait::block_for;
+use crate::{BatchId, Commit, Database, Error, Foreign, Found, Head, Overdue, Query, Settled, Whole};
 use catalog::Lifecycles;
 use fault::Fault;
 use read::Readers;
 use tx::Writer;
 
+pub use crate::durability::Durability;
 pub use open::{OpenError, check_version};
 pub use tx::SqliteTx;
 pub use watch::Watch;
@@ -92,15 +96,6 @@ impl std::fmt::Debug for Options {
             .field("busy", &self.busy)
             .finish_non_exhaustive()
     }
-}
-
-/// What a commit that was answered has survived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Durability {
-    /// It is on the disk.
-    Full,
-    /// It is with the operating system: it survives the end of the process, not a power cut.
-    Relaxed,
 }
 
 /// What the connections of one database have in common.
@@ -216,6 +211,10 @@ impl Database for Sqlite {
         SqliteTx::begin(self.writer().await, batch)
     }
 
+    async fn pause(&self, span: Duration) {
+        block_for(span);
+    }
+
     /// Looks for the batch in the log. If it is not there something else is written in its place: until then a commit
     /// mark that did not get there in time could still be found after a crash.
     async fn settle(&self, batch: BatchId) -> Result<Settled, Error> {
@@ -247,6 +246,12 @@ impl Database for Sqlite {
 
     fn tables(&self) -> Arc<Tables> {
         self.shared.lifecycles().tables.clone()
+    }
+
+    fn foreign(&self) -> Vec<Foreign> {
+        let lifecycles = self.shared.lifecycles();
+        let foreign = lifecycles.foreign.iter();
+        foreign.map(|(number, kind)| Foreign { kind: kind.clone(), number: *number }).collect()
     }
 
     async fn add_table(&self, source: &str) -> Result<(), Error> {

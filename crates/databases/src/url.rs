@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::durability::Durability;
+
 #[derive(Clone, PartialEq, Eq)]
 pub enum Url {
     /// Gone with the process.
@@ -44,6 +46,7 @@ impl FromStr for Url {
             return Err(NotAUrl(format!("{why}; use sqlite:FILE, postgres://… or memory:")));
         };
         let path = path.strip_prefix("//").unwrap_or(path);
+        let (path, _) = parameters(path)?;
         if path.is_empty() {
             return Err(NotAUrl("sqlite: needs a file, as in sqlite:tenure.db".to_string()));
         }
@@ -53,6 +56,28 @@ impl FromStr for Url {
             ));
         }
         Ok(Url::Sqlite(PathBuf::from(path)))
+    }
+}
+
+/// How durable whoever writes to this address wants it. Only a file is asked so: a server has settings of its own.
+pub fn durability(text: &str) -> Result<Durability, NotAUrl> {
+    match text.strip_prefix("sqlite:") {
+        Some(path) => parameters(path).map(|(_, durability)| durability),
+        None => Ok(Durability::Full),
+    }
+}
+
+/// The file of a SQLite address, and what stands behind its question mark. What is not understood is no part of a file's name:
+/// whoever wrote it meant something by it.
+fn parameters(path: &str) -> Result<(&str, Durability), NotAUrl> {
+    match path.split_once('?') {
+        None => Ok((path, Durability::Full)),
+        Some((path, "durability=full")) => Ok((path, Durability::Full)),
+        Some((path, "durability=relaxed")) => Ok((path, Durability::Relaxed)),
+        Some((_, other)) => Err(NotAUrl(format!(
+            "`?{other}` means nothing behind sqlite:FILE; there is ?durability=full (as without it) and ?durability=relaxed, which \
+             answers before the disk has it"
+        ))),
     }
 }
 
@@ -91,6 +116,29 @@ mod tests {
         let secret = "postgres://ann:s3cr%40t@db.example/work?password=x&schema=t";
         assert_eq!(shown(secret).as_deref(), Ok("postgres://db.example/work"));
         assert!(!format!("{:?}", secret.parse::<Url>()).contains("s3cr"));
+    }
+
+    // covers: K-03
+    #[test]
+    fn a_file_is_as_durable_as_its_address_says_and_full_unless_it_says() {
+        for (text, file, asked) in [
+            ("sqlite:t.db", "sqlite:t.db", Durability::Full),
+            ("sqlite:t.db?durability=full", "sqlite:t.db", Durability::Full),
+            ("sqlite:///var/t.db?durability=relaxed", "sqlite:/var/t.db", Durability::Relaxed),
+        ] {
+            assert_eq!(text.parse::<Url>().unwrap().to_string(), file);
+            assert_eq!(durability(text), Ok(asked), "{text}");
+        }
+        for bad in [
+            "sqlite:t.db?mode=ro",
+            "sqlite:t.db?",
+            "sqlite:t.db?durability=none",
+            "sqlite:t?durability=full&x=1",
+        ] {
+            assert!(bad.parse::<Url>().unwrap_err().to_string().contains("?durability=relaxed"), "{bad}");
+            assert!(durability(bad).is_err(), "{bad}");
+        }
+        assert_eq!(durability("postgres://x/y?schema=t"), Ok(Durability::Full));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Verify: is a log what was written?
 //!
 //! [`file`] finds every line of an export that was changed, taken out, put in, doubled, moved or cut off, and says which.
-//! [`database`] does the same with the log of a database, and compares every item with what its entries say. A log that
+//! [`database`] does the same with the log of a database, and compares every item and its names with what its entries say, and every
+//! lane with what the log makes of it. A log that
 //! somebody wrote anew as a whole is sound in itself: that is found with a head that was kept elsewhere.
 //!
 //! One fault makes others: an entry that was taken out leaves the next one hanging. What follows from a fault that was
 //! told is passed over where that can be known, so the number of faults is near the number of changes.
 
+mod lanes;
 mod lines;
 mod pass;
 mod rows;
@@ -20,6 +22,7 @@ use tenure_core::item::Item;
 
 use crate::export::line::{self, Line};
 use crate::export::{page, sequence};
+use crate::look::Look;
 use crate::{Database, Error};
 pub(crate) use lines::{Found, Lines};
 pub(crate) use pass::Pass;
@@ -133,7 +136,7 @@ pub(crate) fn read(
 }
 
 /// Verifies a database: its log up to now, then every item, whatever is written meanwhile. Keeps what [`file`] keeps.
-pub async fn database<D: Database>(
+pub async fn database<D: Database + Look>(
     database: &D,
     head: Option<Hash>,
     mut progress: impl FnMut(u64),
@@ -153,11 +156,16 @@ pub async fn database<D: Database>(
         progress(position);
     }
     pass.compare(said);
-    rows::compare(database, &mut pass, said.position, progress).await?;
+    // What a log comes to that does not fit together nobody knows.
+    let is_sound = pass.is_sound();
+    let lanes = rows::compare(database, &mut pass, said.position, progress).await?;
+    if is_sound {
+        lanes::compare(database, &mut pass, said.position, lanes).await?;
+    }
     Ok(pass.finish(head))
 }
 
 /// Holds one item against its own entries. What was removed meanwhile has no faults.
-pub async fn item<D: Database>(database: &D, item: &Item) -> Result<Vec<String>, Error> {
+pub async fn item<D: Database + Look>(database: &D, item: &Item) -> Result<Vec<String>, Error> {
     Ok(rows::item(database, item, |_, _| None).await?.unwrap_or_default())
 }

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 struct Unpark(Thread);
 
@@ -31,6 +32,12 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Pending => thread::park(),
         }
     }
+}
+
+/// Keeps this thread waiting, as everything does that is asked of a database which blocks.
+#[expect(clippy::disallowed_methods, reason = "the one place where a thread of ours waits for time to pass")]
+pub(crate) fn block_for(span: Duration) {
+    thread::sleep(span);
 }
 
 /// Runs a future to its end or to its panic, whose words are returned. It is dropped either way, so a transaction that

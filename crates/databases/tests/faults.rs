@@ -6,13 +6,15 @@
 mod faulty;
 
 use std::io::Cursor;
+use std::time::Duration;
 
 use tenure_core::answer::Answer;
 use tenure_core::body::Body;
 use tenure_core::draw::Draw;
 use tenure_core::item::Item;
 use tenure_core::request::{Acquire, Command, Create, Request, Terms};
-use tenure_databases::batch::{self, Reply};
+use tenure_databases::batch::inbox::{Turn, take_in};
+use tenure_databases::batch::{self, PATIENCE, Reply};
 use tenure_databases::export::export;
 use tenure_databases::replay::{Replayed, Stopped, replay};
 use tenure_databases::{Database, Error, Query};
@@ -48,27 +50,65 @@ fn away() -> Error {
 }
 
 // covers: K-02
+// fault: P4
 #[test]
 fn a_race_that_is_lost_at_any_step_is_run_again() {
     let without = run(&Faulty::new([]), &[create("n"), acquire()]);
     for step in STEPS {
-        let database = Faulty::new(times(4, Fault::At(step, lost())));
-        let replies = run(&database, &[create("n"), acquire()]);
-        assert_eq!(replies, without, "{step:?}: the same ids as without the race");
-        assert!(replies.iter().all(|reply| reply.as_ref().is_ok_and(|reply| reply.fresh)), "{replies:?}");
-        assert_eq!((database.commits(), items(&database).len(), database.is_spent()), (1, 1, true));
+        for races in [1, 4, 20] {
+            let database = Faulty::new(times(races, Fault::At(step, lost())));
+            let replies = run(&database, &[create("n"), acquire()]);
+            assert_eq!(replies, without, "{step:?}: the same ids as without the race");
+            assert!(replies.iter().all(|reply| reply.as_ref().is_ok_and(|reply| reply.fresh)), "{replies:?}");
+            assert_eq!((database.commits(), items(&database).len(), database.is_spent()), (1, 1, true));
+            assert_eq!(database.pauses().len(), races, "a pause before each further try");
+        }
     }
 }
 
+/// It is bounded by what was waited in all, and not by how often it was tried: a few milliseconds of bad luck reach nobody.
+// fault: P4
 #[test]
-fn who_loses_every_race_is_told_so_and_nothing_is_written() {
+fn who_loses_every_race_for_five_seconds_is_told_so_and_nothing_is_written() {
     for step in STEPS {
-        let database = Faulty::new(times(100, Fault::At(step, lost())));
+        let database = Faulty::new(times(1_000, Fault::At(step, lost())));
         for reply in run(&database, &[create("n"), acquire()]) {
             assert_eq!(reply, Err(lost()), "{step:?}");
         }
         assert_eq!((database.commits(), items(&database)), (0, vec![]));
+        let pauses = database.pauses();
+        let waited: Duration = pauses.iter().sum();
+        assert!(waited <= PATIENCE && waited > PATIENCE * 9 / 10, "{step:?}: {waited:?}");
+        assert!((20..60).contains(&pauses.len()), "{step:?}: {}", pauses.len());
+        assert!(pauses[0] <= Duration::from_millis(1) && pauses.last() >= Some(&Duration::from_millis(100)));
     }
+}
+
+/// Only who lost a race waits: whatever else failed is told at once.
+#[test]
+fn nobody_waits_for_anything_but_a_race() {
+    for error in [away(), Error::Statement("bad".to_string()), Error::Unknown("?".to_string())] {
+        for step in STEPS {
+            let database = Faulty::new([Fault::At(step, error.clone())]);
+            run(&database, &[create("n"), acquire()]);
+            assert_eq!(database.pauses(), [], "{step:?} {error}");
+        }
+    }
+}
+
+// fault: P4
+#[test]
+fn rows_of_the_inbox_are_taken_in_after_races_that_were_lost() {
+    let take = |database: &Faulty| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(take_in(database, 10, &mut Draw::new(1)))
+    };
+    let database = Faulty::new(times(20, Fault::At(Step::Begin, lost())));
+    assert_eq!(take(&database), Ok(Turn::default()));
+    assert_eq!((database.is_spent(), database.pauses().len()), (true, 20));
+    let database = Faulty::new(times(1_000, Fault::At(Step::Begin, lost())));
+    assert_eq!(take(&database), Err(lost()));
+    assert!(database.pauses().iter().sum::<Duration>() <= PATIENCE);
 }
 
 #[test]

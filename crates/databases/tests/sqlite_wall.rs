@@ -1,8 +1,10 @@
 //! The second wall: what the schema itself refuses, from any program that can open the file.
 //!
-//! Every test writes past Tenure, with a connection of its own, as `sqlite3` at a shell would.
+//! Every test writes past Tenure, with a connection of its own, as `sqlite3` at a shell would; the last ones with the SQLite that
+//! Python has, which is older than ours, and with the commands of docs/inbox.md.
 
 use std::path::PathBuf;
+use std::process::{Command as Process, Output};
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -14,7 +16,7 @@ use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::lifecycle::shipped;
 use tenure_core::request::{Command, Commit, Create, Effects, Erase, Request, Take, Terms};
 use tenure_core::time::Time;
-use tenure_databases::batch;
+use tenure_databases::batch::{self, inbox};
 use tenure_databases::sqlite::{Options, Sqlite};
 use tenure_databases::{Database, Query};
 
@@ -99,7 +101,9 @@ impl Wall {
     fn dump(&self) -> String {
         let connection = self.stranger();
         let mut dump = String::new();
-        for table in ["items", "executions", "segments", "moves"] {
+        for table in
+            ["items", "executions", "segments", "lifecycles", "states", "moves", "queues", "marks", "leaving"]
+        {
             let mut statement = connection.prepare(&format!("select * from {table} order by 1, 2")).unwrap();
             let columns = statement.column_count();
             let mut rows = statement.query([]).unwrap();
@@ -171,7 +175,7 @@ fn a_second_execution_never_commits() {
     wall.commit(wall.run(item));
     let second =
         "insert into executions (item, seat, fence, status, rest) select item, 0, 2, 3, rest from executions";
-    wall.refuses(second, "UNIQUE constraint failed");
+    wall.refuses(second, "does not change");
     let elsewhere =
         "insert into executions (item, seat, fence, status, rest) select item, 2, 2, 3, rest from executions";
     wall.refuses(elsewhere, "the_committed_one_has_the_first_seat");
@@ -192,7 +196,7 @@ fn a_second_one_of_a_key_never_runs() {
     // As if it were leased: everything a lease has, and a legal move.
     let lease = "update items set state = 1, slot = 3, version = version + 1, fence = 1, owner = 'b/1', heartbeat = 1,
         expires = 1, exclusive = key where slot = 2";
-    wall.refuses(lease, "UNIQUE constraint failed");
+    wall.refuses(lease, "one of a key runs");
 }
 
 // covers: K-40
@@ -221,6 +225,7 @@ fn a_mark_never_falls() {
     wall.stranger().execute_batch("insert into marks values ('m', 7)").unwrap();
     wall.refuses("update marks set value = 6", "only grows");
     wall.refuses("update marks set name = 'n'", "only grows");
+    wall.refuses("insert or replace into marks values ('m', 6)", "only grows");
     wall.refuses("insert into marks values ('n', -1)", "CHECK");
     let value: i64 = wall.stranger().query_row("select value from marks", [], |row| row.get(0)).unwrap();
     assert_eq!(value, 7);
@@ -229,12 +234,117 @@ fn a_mark_never_falls() {
 #[test]
 fn a_lifecycle_that_was_added_is_not_changed() {
     let wall = Wall::new();
-    wall.refuses("delete from moves", "never changed");
-    wall.refuses("update moves set to_state = 0", "never changed");
+    wall.job();
+    let changes = [
+        "delete from moves",
+        "update moves set to_state = 0",
+        "insert into moves values (1, 0, 2)",
+        "insert or replace into moves select * from moves",
+        "delete from states",
+        "update states set phase = 'succeeded'",
+        "insert into states values (1, 77, 'DONE', 'succeeded')",
+        "insert or replace into states select lifecycle, state, name, 'succeeded' from states",
+        "delete from lifecycles",
+        "update lifecycles set kind = 'other'",
+        "update lifecycles set hash = randomblob(32)",
+        "update lifecycles set lifecycle = lifecycle + 100",
+        "update lifecycles set complete = 0",
+        "insert or replace into lifecycles select lifecycle, hash, kind, 'other', in_force, 0 from lifecycles",
+        "insert or replace into lifecycles (hash, kind, source, in_force, complete) \
+         select hash, kind, source, 0, 0 from lifecycles",
+        "insert or replace into lifecycles (hash, kind, source, in_force) values (x'00', 'job', '', 1)",
+        // Those of a lifecycle that is yet to come.
+        "insert into moves values (1000, 0, 2)",
+        "insert into states values (1000, 0, 'DONE', 'succeeded')",
+    ];
+    for change in changes {
+        wall.refuses(change, "never changed");
+    }
+}
+
+/// Which version is in force is Tenure's to change, and no version goes with it.
+#[test]
+fn a_lifecycle_that_is_put_in_force_drives_no_other_out() {
+    let wall = Wall::new();
+    let add = |source: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(wall.database.add_table(source)).unwrap();
+    };
+    let first = shipped::tables().current(&"job".parse().unwrap()).unwrap().source.to_string();
+    let other = first.replace("| attempts | 5 ", "| attempts | 7 ");
+    assert_ne!(first, other);
+    add(&other);
+    let instead = "update or replace lifecycles set in_force = 1 where kind = 'job'";
+    wall.refuses(instead, "never changed");
+    add(&first);
+    add(&other);
+    let sql = "select count(*), sum(in_force), sum(complete) from lifecycles where kind = 'job'";
+    let numbers = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found: (i64, i64, i64) = wall.stranger().query_row(sql, [], numbers).unwrap();
+    assert_eq!(found, (2, 1, 2));
+    wall.job();
 }
 
 #[test]
-fn only_what_has_ended_for_good_leaves_and_with_the_next_segment_of_the_log() {
+fn the_number_of_a_queue_always_means_the_same() {
+    let wall = Wall::new();
+    wall.job();
+    for change in [
+        "update queues set store = 'other'",
+        "delete from queues",
+        "insert or replace into queues select queue, 'other', kind from queues",
+        "insert or replace into queues select queue + 1, store, kind from queues",
+    ] {
+        wall.refuses(change, "always means the same");
+    }
+}
+
+/// SQLite fires no trigger for the rows that a REPLACE drives out.
+// covers: K-05, K-21, K-31
+#[test]
+fn no_row_takes_the_place_of_another() {
+    let wall = Wall::new();
+    let done = wall.job();
+    wall.commit(wall.run(done));
+    let columns = "id, queue, lifecycle, slot, laned, rank, version, fence, run_at, created, updated, key, segment, head, \
+        payload_hash, payload, rest";
+    let again = |what: &str, set: &str, from: &str| {
+        format!(
+            "insert or replace into items ({what}{columns}, state) select {set}, 0 from items where {from}"
+        )
+    };
+    wall.refuses(&again("", columns, "state = 2"), "takes the place of another");
+    let elsewhere = columns.replacen("id", "randomblob(16)", 1);
+    wall.refuses(
+        &again("rowid, ", &format!("rowid, {elsewhere}"), "state = 2"),
+        "takes the place of another",
+    );
+    let raise = "insert into items (id, queue, lifecycle, slot, laned, rank, version, fence, run_at, created, updated, \
+        segment, head, payload_hash, rest, state) select id, queue, lifecycle, slot, laned, rank, version, fence, run_at, \
+        created, updated, segment, head, payload_hash, rest, 0 from items where true \
+        on conflict (id) do update set state = 0";
+    wall.refuses(raise, "takes the place of another");
+    wall.job();
+    for rowid in ["rowid", "oid", "_rowid_"] {
+        let push = format!("update or replace items set {rowid} = 1 where state = 0");
+        wall.refuses(&push, "takes the place of another");
+    }
+    for seat in ["item, 0, fence, 3, x''", "item, seat, fence, status, x''"] {
+        let other = format!(
+            "insert or replace into executions (item, seat, fence, status, rest) select {seat} from executions"
+        );
+        wall.refuses(&other, "does not change");
+    }
+    let pass = || wall.create("run", r#"{"document_id":"d1"}"#);
+    let (first, _second) = (pass(), pass());
+    wall.run(first);
+    wall.refuses("update or replace items set exclusive = key where slot = 2", "one of a key runs");
+    let third = again("exclusive, ", &format!("key, {elsewhere}"), "slot = 2 and key is not null");
+    wall.refuses(&third, "one of a key runs");
+}
+
+#[test]
+fn only_what_has_ended_for_good_leaves_and_after_the_segment_of_the_log_that_says_so() {
     let wall = Wall::new();
     wall.job();
     let done = wall.job();
@@ -253,11 +363,16 @@ fn only_what_has_ended_for_good_leaves_and_with_the_next_segment_of_the_log() {
     let one = mark(next, "state = 2");
     wall.refuses(&format!("begin; {one}; delete from items where state = 0; commit"), "is not deleted");
     wall.refuses(&format!("begin; {one}; update leaving set item = x'00'; commit"), "ended for good");
-    // A mark that was left behind counts for nothing once anything else has happened.
+    wall.refuses(&format!("begin; {one}; delete from executions; commit"), "is not deleted");
+    wall.refuses(&format!("begin; {one}; delete from items where state = 2; commit"), "is not deleted");
+    // A mark that somebody left behind is gone with whatever happens next.
     wall.stranger().execute_batch(&one).unwrap();
+    wall.refuses("delete from items where state = 2", "is not deleted");
     wall.job();
     wall.refuses("delete from items where state = 2", "is not deleted");
     wall.refuses("delete from executions", "is not deleted");
+    let left: i64 = wall.stranger().query_row("select count(*) from leaving", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
 }
 
 /// A list of what failed reads no other rows, and one of what is held neither.
@@ -325,4 +440,79 @@ fn erasing_and_reading_are_let_through() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let all = runtime.block_on(wall.database.list(&Query { limit: 9, ..Query::default() })).unwrap();
     assert_eq!(all.len(), 1);
+}
+
+/// A program in Python, given the file. Its SQLite is the machine's.
+fn python(wall: &Wall, program: &str) -> Output {
+    let run = Process::new("python3").arg("-c").arg(program).arg(&wall.path).output();
+    run.unwrap_or_else(|why| panic!("python3: {why}; ./check sees to it"))
+}
+
+/// What it printed. It must have ended well.
+#[track_caller]
+fn printed(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn take_in(wall: &Wall) -> inbox::Turn {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(inbox::take_in(&wall.database, 10, &mut Draw::new(wall.log_length()))).unwrap()
+}
+
+/// A block of docs/inbox.md: the first one in that language.
+fn of_the_page(language: &str) -> &'static str {
+    let page = include_str!("../../../docs/inbox.md");
+    let (_, rest) = page.split_once(&format!("```{language}\n")).expect("a block");
+    rest.split_once("```").expect("its end").0
+}
+
+/// One that can not read a view can not read the file: not even the inbox would be open to it.
+#[test]
+fn an_older_sqlite_reads_the_file_and_is_refused_like_ours() {
+    let wall = Wall::new();
+    let item = wall.job();
+    wall.commit(wall.run(item));
+    let tried = r#"
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+print(*database.execute("select id, state from tenure_items").fetchone())
+for change in [
+    "update items set state = 0",
+    "insert or replace into executions select item, seat, fence, status, x'' from executions",
+    "insert or replace into items select * from items",
+    "insert into moves values (1, 2, 0)",
+    "delete from items",
+]:
+    try:
+        database.execute(change)
+        print("let through:", change)
+    except sqlite3.IntegrityError as no:
+        assert str(no).startswith("tenure: "), no
+"#;
+    assert_eq!(printed(&python(&wall, tried)), format!("{item} SUCCEEDED\n"));
+}
+
+#[test]
+fn a_program_in_python_makes_work_in_its_own_transaction() {
+    let wall = Wall::new();
+    wall.stranger().execute_batch(of_the_page("sql")).unwrap();
+    assert_eq!(printed(&python(&wall, of_the_page("python"))), "");
+    // It fails before its transaction ends: then there was no work.
+    let undone =
+        of_the_page("python").replace('8', "9").replace("for row in", "    raise SystemExit(1)\nfor row in");
+    assert!(!python(&wall, &undone).status.success());
+    let turn = take_in(&wall);
+    assert_eq!((turn.taken, turn.refused), (2, 0));
+    let reader = "import sqlite3, sys\nfor row in sqlite3.connect(sys.argv[1]).execute(\"select kind, state from tenure_items\"): print(*row)";
+    assert_eq!(printed(&python(&wall, reader)), "job PENDING\njob PENDING\n");
+    // The same keys once more make nothing new; what is no work stays with its reason.
+    let again = "delete from orders; insert into tenure_inbox (kind) values ('jop')";
+    wall.stranger().execute_batch(again).unwrap();
+    wall.stranger().execute_batch(of_the_page("sql")).unwrap();
+    let turn = take_in(&wall);
+    assert_eq!((turn.taken, turn.refused), (1, 1));
+    let count = |sql: &str| wall.stranger().query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((count("select count(*) from items"), count("select count(error) from tenure_inbox")), (2, 1));
 }

@@ -38,6 +38,9 @@ pub enum Error {
     Schedule(String),
     #[error("this is no webhook: {0}")]
     Webhook(String),
+    /// What stands for a name is another than what was asked for.
+    #[error("{name:?} is the name of another {kind}, {item}: remove that one first, or use another name")]
+    Taken { kind: tenure_core::word::Kind, name: tenure_core::word::Key, item: tenure_core::id::ItemId },
     #[error("no {kind} is named {name:?} in this store")]
     NoSuchName { kind: tenure_core::word::Kind, name: String },
     /// It goes on; only the waiting has ended.
@@ -54,6 +57,7 @@ impl Error {
         match self {
             Error::Refused(answer) => answer.code(),
             Error::NotFound(_) => Some(Code::NotFound),
+            Error::Taken { .. } => Some(Code::IdempotencyConflict),
             _ => None,
         }
     }

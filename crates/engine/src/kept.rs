@@ -14,6 +14,7 @@ use tenure_core::word::{Key, Kind, Store};
 use tenure_core::world::{Message, Record};
 use tenure_databases::backlog::{Backlog, Backlogs};
 use tenure_databases::batch::inbox::{Turn, take_in};
+use tenure_databases::durability::Durability;
 use tenure_databases::follow::{Follow, MessageId};
 use tenure_databases::gather::Gather;
 use tenure_databases::look::Look;
@@ -22,7 +23,7 @@ use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
 use tenure_databases::url::Url;
-use tenure_databases::{Database, Error, Found, Head, Order, Overdue, Query, Whole};
+use tenure_databases::{Database, Error, Foreign, Found, Head, Order, Overdue, Query, Whole};
 
 use crate::asked;
 use crate::error::OpenError;
@@ -48,11 +49,12 @@ macro_rules! on {
 }
 
 impl Kept {
-    pub async fn open(url: &Url, tables: Tables) -> Result<Kept, OpenError> {
+    pub async fn open(url: &Url, tables: Tables, durability: Durability) -> Result<Kept, OpenError> {
         Ok(match url {
             Url::Memory => Kept::Memory(Arc::new(Memory::new(tables, Arc::new(now)))),
             Url::Sqlite(path) => {
-                let options = sqlite::Options { tables, ..sqlite::Options::default() };
+                let relaxed = durability == Durability::Relaxed;
+                let options = sqlite::Options { tables, relaxed, ..sqlite::Options::default() };
                 Kept::Sqlite(Arc::new(Sqlite::open(path, options)?))
             }
             Url::Postgres(url) => {
@@ -60,6 +62,15 @@ impl Kept {
                 Kept::Postgres(Arc::new(Postgres::connect(url, options).await?))
             }
         })
+    }
+
+    /// What an answer has survived.
+    pub async fn durability(&self) -> Result<Durability, Error> {
+        match self {
+            Kept::Memory(_) => Ok(Durability::None),
+            Kept::Sqlite(database) => Ok(database.durability()),
+            Kept::Postgres(database) => database.durability().await,
+        }
     }
 
     /// Starts what writes. SQLite has a thread of its own; the others run where this is called.
@@ -164,8 +175,16 @@ impl Kept {
         on!(self, database => Box::pin(database.set_mark(name, value)))
     }
 
+    pub fn forget_mark<'a>(&'a self, name: &'a Key) -> Asked<'a, ()> {
+        on!(self, database => Box::pin(database.forget_mark(name)))
+    }
+
     pub fn tables(&self) -> Arc<Tables> {
         on!(self, database => database.tables())
+    }
+
+    pub fn foreign(&self) -> Vec<Foreign> {
+        on!(self, database => database.foreign())
     }
 
     pub fn add_table<'a>(&'a self, source: &'a str) -> Asked<'a, ()> {

@@ -73,18 +73,20 @@ impl Tenure {
                 self.inner.counters.one_acquire();
                 let reply = self.ask(Command::Acquire(acquire.clone())).await?;
                 let left = patience.saturating_sub(now().duration_since(began));
-                if self.has_leased(&reply) || left.is_zero() {
+                if is_answer(&reply) || left.is_zero() {
                     return Ok(reply);
                 }
+                let again = Command::Acquire(acquire.clone());
                 let standing = match reply.held_back {
-                    None => Some(self.inner.gather.stand(self.request(Command::Acquire(acquire.clone())))?),
+                    None => Some(self.inner.gather.stand(self.request(again.clone()))?),
                     Some(_) => None,
                 };
                 let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;
                 match waited {
                     Waited::Answered(reply, _) => {
                         let reply = reply?;
-                        if self.has_leased(&reply) {
+                        self.inner.counters.heard(&again, &reply);
+                        if is_answer(&reply) {
                             return Ok(reply);
                         }
                     }
@@ -95,20 +97,14 @@ impl Tenure {
         })
     }
 
-    /// Counts what an acquire got. Whether that was anything, or a no: both are an answer.
-    fn has_leased(&self, reply: &Reply) -> bool {
-        match &reply.answer {
-            Answer::Leased(leases) => {
-                self.inner.counters.leases(leases.len());
-                !leases.is_empty()
-            }
-            _ => true,
-        }
-    }
-
     /// What only this database knows. It signs what servers hand out.
     pub async fn secret(&self) -> Result<String, Error> {
         let kept = self.inner.kept.clone();
         self.beside(async move { kept.secret().await }).await
     }
+}
+
+/// Whether an acquire got anything, or a no: both are an answer.
+fn is_answer(reply: &Reply) -> bool {
+    !matches!(&reply.answer, Answer::Leased(leases) if leases.is_empty())
 }

@@ -15,6 +15,7 @@
 //! let done = tenure.wait(job.id, Duration::from_secs(10)).await?;
 //! assert_eq!(done.output.unwrap().bytes(), br#""hello, Ada""#);
 //! worker.drain().await;
+//! tenure.close(Duration::from_secs(20)).await; // gives back what this process still holds
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
@@ -38,6 +39,7 @@ mod asked;
 mod attempts;
 mod background;
 mod bell;
+mod closing;
 mod controls;
 mod error;
 mod explain;

@@ -12,7 +12,8 @@
 //! | outbox | makes deliveries of messages and webhooks, and sends them |
 //!
 //! A turn is bounded. One that fails or panics is counted and told of, and the next comes at its time: no row, no lock and
-//! no lost connection ends a loop. Any number of processes may run them on one database.
+//! no lost connection ends a loop. What runs for long (the wire, the workers of schedules and webhooks) begins again likewise. Any
+//! number of processes may run them on one database. They end when the engine is closed.
 
 mod counters;
 mod due;
@@ -33,6 +34,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::bell::Bells;
+use crate::closing::Closing;
 use crate::kept::Kept;
 use crate::offers::Offers;
 use crate::outbox::{self, Secrets};
@@ -51,6 +53,8 @@ const INBOX_EVERY: Duration = Duration::from_millis(500);
 const SEQUENCE_EVERY: Duration = Duration::from_millis(200);
 /// After a failed look at what comes next.
 const DUE_PAUSE: Duration = Duration::from_secs(1);
+/// What runs for long and panicked begins again after this.
+const AGAIN: Duration = Duration::from_secs(1);
 /// What one turn takes at most before others have theirs.
 const INBOX_MAX: usize = 512;
 const SEQUENCE_MAX: usize = 10_000;
@@ -63,6 +67,7 @@ pub(crate) struct Parts {
     pub counters: Arc<Counters>,
     /// What must be written with the ends of some kinds.
     pub offers: Offers,
+    pub closing: Closing,
     /// The namespace whose schedules and messages are looked after. Sweeping knows none.
     pub store: Store,
     pub node: Who,
@@ -76,47 +81,72 @@ pub(crate) async fn sweep_once(parts: &Parts) -> Result<bool, Error> {
 /// Runs until the engine ends.
 pub(crate) async fn run(parts: Parts, secrets: Secrets) {
     let mut loops = JoinSet::new();
-    loops.spawn(every(SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
-    loops.spawn(every(DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
+    loops.spawn(every("sweep", SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
+    loops.spawn(every("due", DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
     let pass = Arc::new(Mutex::new(retention::Pass::default()));
-    loops.spawn(every(RETENTION_EVERY, parts.clone(), move |parts| {
+    loops.spawn(every("retention", RETENTION_EVERY, parts.clone(), move |parts| {
         let pass = pass.clone();
         async move { retention::turn(&parts, &mut *pass.lock().await).await }
     }));
-    loops.spawn(schedule::run(parts.clone()));
-    loops.spawn(outbox::run(parts.clone(), secrets));
+    loops.spawn(lasting(parts.clone(), schedule::run));
+    loops.spawn(lasting(parts.clone(), move |parts| outbox::run(parts, secrets.clone())));
     if !matches!(parts.kept, Kept::Memory(_)) {
-        loops.spawn(every(INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
+        loops.spawn(every("inbox", INBOX_EVERY, parts.clone(), |parts| async move { inbox(&parts).await }));
     }
     if matches!(parts.kept, Kept::Postgres(_)) {
-        loops.spawn(every(SEQUENCE_EVERY, parts, |parts| async move {
+        loops.spawn(every("sequence", SEQUENCE_EVERY, parts, |parts| async move {
             Ok(parts.kept.sequence(SEQUENCE_MAX).await? >= SEQUENCE_MAX)
         }));
     }
     while loops.join_next().await.is_some() {}
 }
 
-/// Waits until an item of a kind stands for its key: until then there is nothing to do for who looks after them.
-pub(crate) async fn wait_for_first(parts: &Parts, kind: &Kind, interval: Duration) {
+/// Waits until an item of a kind stands for its key: until then there is nothing to do for who looks after them. False: the
+/// engine was closed first.
+pub(crate) async fn wait_for_first(parts: &Parts, kind: &Kind, interval: Duration) -> bool {
     let mut bell = parts.bells.listen(kind);
-    loop {
+    while !parts.closing.is_told() {
         bell.mark_unchanged();
         match parts.kept.standing(&parts.store, kind, None, 1).await {
-            Ok(standing) if !standing.is_empty() => return,
+            Ok(standing) if !standing.is_empty() => return true,
             Ok(_) => {}
             Err(error) => parts.counters.failed_turn(&error.to_string()),
         }
-        // Another process may create it: nobody rings for that.
-        let _ = tokio::time::timeout(interval, bell.changed()).await;
+        tokio::select! {
+            () = parts.closing.told() => {}
+            // Another process may create it: nobody rings for that.
+            _ = tokio::time::timeout(interval, bell.changed()) => {}
+        }
+    }
+    false
+}
+
+/// Runs something that ends when the engine is closed, or never. Where it panics it is counted and begins again.
+pub(crate) async fn lasting<F>(parts: Parts, run: impl Fn(Parts) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    loop {
+        let mut running = JoinSet::new();
+        running.spawn(run(parts.clone()));
+        match running.join_next().await {
+            Some(Err(panic)) => parts.counters.failed_turn(&panic.to_string()),
+            Some(Ok(())) | None => return,
+        }
+        if parts.closing.is_told() {
+            return;
+        }
+        pause(AGAIN).await;
     }
 }
 
 /// Takes a turn, and another at once while there is more to do.
-pub(crate) async fn every<F>(interval: Duration, parts: Parts, turn: impl Fn(Parts) -> F)
+pub(crate) async fn every<F>(name: &'static str, interval: Duration, parts: Parts, turn: impl Fn(Parts) -> F)
 where
     F: Future<Output = Result<bool, Error>> + Send + 'static,
 {
-    loop {
+    while !parts.closing.is_told() {
+        parts.counters.turn(name);
         // In a task of its own, so that a panic ends the turn and not the loop.
         let mut taken = JoinSet::new();
         taken.spawn(turn(parts.clone()));
@@ -133,7 +163,10 @@ where
             None => false,
         };
         if !more {
-            pause(interval).await;
+            tokio::select! {
+                () = parts.closing.told() => {}
+                () = pause(interval) => {}
+            }
         }
     }
 }
@@ -146,4 +179,35 @@ async fn inbox(parts: &Parts) -> Result<bool, Error> {
         parts.bells.work_of_any_kind();
     }
     Ok(turn.taken + turn.refused >= INBOX_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::tenure::Tenure;
+
+    // covers: K-51
+    #[test]
+    fn what_runs_for_long_begins_again_after_a_panic_and_is_counted() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let begun = Arc::new(AtomicUsize::new(0));
+            let run = {
+                let begun = begun.clone();
+                move |parts: Parts| {
+                    let first = begun.fetch_add(1, Ordering::SeqCst) == 0;
+                    async move {
+                        assert!(!first, "it panics once");
+                        parts.closing.close(Duration::ZERO).await;
+                    }
+                }
+            };
+            lasting(tenure.parts(), run).await;
+            assert_eq!((begun.load(Ordering::SeqCst), tenure.counters().failed_turns()), (2, 1));
+            assert!(tenure.counters().last_failure().is_some_and(|why| why.contains("panicked")));
+        });
+    }
 }

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::actor::{Actor, Role};
+use tenure_core::follower::{DELIVERY, WEBHOOK};
 use tenure_core::word::Kind;
 use tokio::runtime::Handle;
 
@@ -46,16 +47,18 @@ const FIRST_EVERY: Duration = Duration::from_secs(2);
 const CONCURRENCY: usize = 32;
 
 fn kind() -> Kind {
-    "webhook".parse().expect("a valid kind")
+    WEBHOOK.parse().expect("a valid kind")
 }
 
 fn delivery_kind() -> Kind {
-    "delivery".parse().expect("a valid kind")
+    DELIVERY.parse().expect("a valid kind")
 }
 
 /// Runs as long as the engine. The log is not followed until there is a webhook.
 pub(crate) async fn run(parts: Parts, secrets: Secrets) {
-    wait_for_first(&parts, &kind(), FIRST_EVERY).await;
+    if !wait_for_first(&parts, &kind(), FIRST_EVERY).await {
+        return;
+    }
     let id = "webhooks".parse().expect("a valid id");
     let worker = Within {
         actor: Actor { incarnation: Some(parts.node.clone()), ..Actor::new(Role::Worker, id) },
@@ -64,7 +67,7 @@ pub(crate) async fn run(parts: Parts, secrets: Secrets) {
         outside: Handle::current(),
     };
     let deliverer = Arc::new(deliver::Deliverer::default());
-    let following = every(FOLLOW_EVERY, parts.clone(), move |parts| {
+    let following = every("outbox", FOLLOW_EVERY, parts.clone(), move |parts| {
         let deliverer = deliverer.clone();
         async move { deliverer.turn(&parts).await }
     });

@@ -5,8 +5,8 @@
 //! again there is one new item.
 
 use tenure_core::actor::{Actor, Role, Roles};
-use tenure_core::answer::Answer;
-use tenure_core::code::Problem;
+use tenure_core::answer::{Answer, Refusal};
+use tenure_core::code::{Code, Problem};
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::lifecycle::Phase;
@@ -24,6 +24,8 @@ use crate::tenure::Tenure;
 pub const BULK_MAX: usize = 500;
 /// Where nobody gives another.
 const REASON: &str = "redrive";
+/// What is refused where there is no way back.
+const RETRY: &str = "retry";
 
 /// Whether something happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,8 +42,10 @@ pub enum Outcome {
     Would(Event),
     /// It moved, or was so already.
     Moved(SharedItem),
-    /// This one was made in its place, now or when the same was asked before.
+    /// This one was made in its place.
     Again(SharedItem),
+    /// This one was made in its place when the same was asked before.
+    Stood(SharedItem),
     /// It stays as it is, for this reason.
     Not(Error),
 }
@@ -57,14 +61,19 @@ pub struct Bulk {
 impl Tenure {
     /// Has an item tried again that failed or was stopped. Asked twice it happens once.
     pub async fn retry(&self, id: ItemId) -> Result<SharedItem, Error> {
+        match self.tried_again(id).await? {
+            Outcome::Moved(item) | Outcome::Again(item) | Outcome::Stood(item) => Ok(item),
+            Outcome::Not(error) => Err(error),
+            Outcome::Would(_) => unreachable!("it is asked for, and answered"),
+        }
+    }
+
+    /// As [`Tenure::retry`], with what became of it.
+    pub async fn tried_again(&self, id: ItemId) -> Result<Outcome, Error> {
         let item = self.item(id).await?;
         let role = self.api.role;
         let planned = vec![self.way_back(&item, role, REASON).await];
-        match self.asked(planned, role).await.pop() {
-            Some(Outcome::Moved(item) | Outcome::Again(item)) => Ok(item),
-            Some(Outcome::Not(error)) => Err(error),
-            Some(Outcome::Would(_)) | None => unreachable!("it is asked for, and answered"),
-        }
+        Ok(self.asked(planned, role).await.pop().expect("what is planned is answered"))
     }
 
     /// Has all items tried again that a filter finds: those that failed, unless it names a state or a phase. `role` is who asks:
@@ -168,10 +177,11 @@ pub(crate) fn retry_name(id: ItemId) -> Key {
 }
 
 fn replied(reply: Result<Reply, tenure_databases::Error>) -> Outcome {
-    match reply.map(|reply| reply.answer) {
-        Ok(Answer::Created(item) | Answer::Coalesced(item)) => Outcome::Again(item),
-        Ok(Answer::Done(item) | Answer::Same(item)) => Outcome::Moved(item),
-        Ok(no) => Outcome::Not(Error::Refused(Box::new(no))),
+    match reply.map(|reply| (reply.answer, reply.fresh)) {
+        Ok((Answer::Created(item), true)) => Outcome::Again(item),
+        Ok((Answer::Created(item) | Answer::Coalesced(item), _)) => Outcome::Stood(item),
+        Ok((Answer::Done(item) | Answer::Same(item), _)) => Outcome::Moved(item),
+        Ok((no, _)) => Outcome::Not(Error::Refused(Box::new(no))),
         Err(error) => Outcome::Not(error.into()),
     }
 }
@@ -197,18 +207,24 @@ fn would_cancel(item: &Item, role: Role) -> Outcome {
 fn no_way(item: &Item, why: NoWay) -> Error {
     match why {
         NoWay::NotOver => {
-            invalid(format!("item {} is {}: there is nothing to retry", item.id, item.state_name()))
+            refused(item, format!("item {} is {}: there is nothing to retry", item.id, item.state_name()))
         }
         NoWay::OnlyFor(roles) => forbidden(Event::Create, roles),
     }
 }
 
 fn erased(item: &Item) -> Error {
-    invalid(format!("item {} was erased: there is no payload to retry it with", item.id))
+    refused(item, format!("item {} was erased: there is no payload to retry it with", item.id))
 }
 
-fn invalid(detail: String) -> Error {
-    Error::Refused(Box::new(Answer::Invalid(Problem::invalid(detail))))
+fn refused(item: &Item, detail: String) -> Error {
+    Error::Refused(Box::new(Answer::Refused(Box::new(Refusal {
+        item: item.id,
+        state: item.state_name().clone(),
+        event: Event::Plain(RETRY.parse().expect("a valid event")),
+        allowed: item.table.events_from(item.state).into_iter().cloned().collect(),
+        problem: Problem::new(Code::TransitionRefused, detail),
+    }))))
 }
 
 fn forbidden(event: Event, roles: Roles) -> Error {

@@ -60,7 +60,9 @@ fn actor(parts: &Parts) -> Actor {
 
 /// Runs as long as the engine. Nothing is looked for but a first schedule until there is one.
 pub(crate) async fn run(parts: Parts) {
-    wait_for_first(&parts, &kind(), MEND_EVERY).await;
+    if !wait_for_first(&parts, &kind(), MEND_EVERY).await {
+        return;
+    }
     let handler = tick::Fire { parts: parts.clone() };
     let worker = Within {
         actor: actor(&parts),
@@ -68,6 +70,7 @@ pub(crate) async fn run(parts: Parts) {
         concurrency: CONCURRENCY,
         outside: Handle::current(),
     };
-    let mending = every(MEND_EVERY, parts.clone(), |parts| async move { mend::turn(&parts).await });
+    let mending =
+        every("schedules", MEND_EVERY, parts.clone(), |parts| async move { mend::turn(&parts).await });
     tokio::join!(run_within(&parts, worker), mending);
 }

@@ -19,14 +19,17 @@ use tenure_core::time::Time;
 use tenure_core::trace::Trace;
 use tenure_core::word::{Key, Store, Who};
 use tenure_databases::batch::Reply;
+use tenure_databases::durability::Durability;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside::chance;
-use tenure_databases::url::Url;
-use tenure_databases::{Head, Query, Whole};
+use tenure_databases::postgres;
+use tenure_databases::url::{self, Url};
+use tenure_databases::{Foreign, Head, Query, Whole};
 
 use crate::asked::Asked;
 use crate::background::Background;
 use crate::bell::Bells;
+use crate::closing::Closing;
 use crate::error::{Error, OpenError};
 use crate::kept::Kept;
 use crate::loops::{self, Counters};
@@ -63,8 +66,11 @@ pub(crate) struct Inner {
     pub bells: Arc<Bells>,
     pub counters: Arc<Counters>,
     pub offers: Offers,
+    pub closing: Closing,
     /// Names this process, and no other before or after it.
     pub incarnation: Who,
+    /// What an answer has survived, as it was when the database was opened.
+    pub durability: Durability,
 }
 
 /// How an engine is opened.
@@ -118,7 +124,7 @@ impl Builder {
 
     pub fn open(self) -> Asked<'static, Result<Tenure, OpenError>> {
         Box::pin(async move {
-            let url: Url = self.url.parse()?;
+            let (url, asked): (Url, _) = (self.url.parse()?, url::durability(&self.url)?);
             let store: Store = self.store.parse()?;
             let api = Actor::new(Role::Api, self.name.parse()?);
             let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
@@ -127,17 +133,29 @@ impl Builder {
             let background = Background::start()?;
             let tables = self.tables;
             let opened = background.run(async move {
-                let kept = Kept::open(&url, tables).await?;
-                let gather = kept.gather();
-                Ok::<_, OpenError>((kept, gather))
+                let kept = Kept::open(&url, tables, asked).await?;
+                let (gather, durability) = (kept.gather(), kept.durability().await);
+                Ok::<_, OpenError>((kept, gather, durability))
             });
-            let (kept, gather) = opened.await?;
+            let (kept, gather, durability) = opened.await?;
+            let durability = durability.map_err(postgres::OpenError::Database)?;
             let (bells, counters) = (Arc::new(Bells::default()), Arc::new(Counters::default()));
-            let inner = Arc::new(Inner { background, kept, gather, bells, counters, offers, incarnation });
+            let closing = Closing::default();
+            let inner = Arc::new(Inner {
+                background,
+                kept,
+                gather,
+                bells,
+                counters,
+                offers,
+                closing,
+                incarnation,
+                durability,
+            });
             let operator = Actor { role: Role::Admin, ..api.clone() };
             let tenure = Tenure { inner, store, api, operator, when_full: WhenFull::Wait };
             let background = &tenure.inner.background;
-            background.spawn(loops::wire::run(tenure.parts()));
+            background.spawn(loops::lasting(tenure.parts(), loops::wire::run));
             if self.loops {
                 background.spawn(loops::run(tenure.parts(), self.secrets));
             }
@@ -285,6 +303,7 @@ impl Tenure {
             bells: inner.bells.clone(),
             counters: inner.counters.clone(),
             offers: inner.offers.clone(),
+            closing: inner.closing.clone(),
             store: self.store.clone(),
             node: inner.incarnation.clone(),
         }
@@ -386,6 +405,12 @@ impl Tenure {
         self.inner.kept.tables()
     }
 
+    /// Lifecycles of this database that this program can not read: a newer one has put them there. What is under them is left
+    /// to who can.
+    pub fn foreign_lifecycles(&self) -> Vec<Foreign> {
+        self.inner.kept.foreign()
+    }
+
     /// Puts a lifecycle in force, or a new version of one, from its Markdown. Items keep the version they were created under.
     pub async fn add_lifecycle(&self, source: impl Into<String>) -> Result<(), Error> {
         let (kept, source) = (self.inner.kept.clone(), source.into());
@@ -420,6 +445,28 @@ impl Tenure {
         WorkerBuilder::new(self.clone(), name.into())
     }
 
+    /// Ends what this engine does by itself, for a process that is about to end: nothing more is leased, the workers of this
+    /// process (schedules and webhooks too) have so long to finish what they do, and the rest is given back, so that another
+    /// process has it at once and not when a lease ends. Dropped without it, an engine leaves its leases as a crash would.
+    /// It answers as before, to who asks.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let tenure = tenure::Tenure::open("memory:").await?;
+    /// // … until the process is told to end:
+    /// tenure.close(std::time::Duration::from_secs(20)).await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn close(&self, grace: Duration) {
+        self.inner.closing.close(grace).await;
+    }
+
+    /// What an answer of this engine has survived.
+    pub fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
     /// What the engine has done and met so far.
     pub fn counters(&self) -> &Counters {
         &self.inner.counters
@@ -443,6 +490,7 @@ impl Tenure {
                 Some(again) => (again.clone(), gather.ask(again).await?),
                 None => (request, reply),
             };
+            self.inner.counters.heard(&request.command, &reply);
             self.inner.bells.heard(&request, &reply);
             Ok(reply)
         })
@@ -474,6 +522,7 @@ impl Tenure {
             };
             for (request, reply) in requests.iter().zip(&replies) {
                 if let Ok(reply) = reply {
+                    self.inner.counters.heard(&request.command, reply);
                     self.inner.bells.heard(request, reply);
                 }
             }

@@ -124,7 +124,8 @@ impl WorkerBuilder {
             incarnation: Some(inner.incarnation.clone()),
             ..Actor::new(Role::Worker, self.name.parse::<Who>()?)
         };
-        let stop = CancellationToken::new();
+        let stop = inner.closing.stop();
+        let working = inner.closing.working();
         let (ended, end) = oneshot::channel();
         let runner = Runner {
             handlers,
@@ -141,13 +142,14 @@ impl WorkerBuilder {
         };
         inner.background.spawn(async move {
             runner.run().await;
+            drop(working);
             let _ = ended.send(());
         });
         Ok(Worker { stop, end: Some(end), _tenure: self.tenure })
     }
 }
 
-/// A worker of the engine itself. It ends with the engine.
+/// A worker of the engine itself. It ends when the engine is closed, or with it.
 pub(crate) struct Within {
     pub actor: Actor,
     pub handlers: Vec<(Kind, Arc<dyn Handler>)>,
@@ -165,11 +167,13 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         grace: GRACE,
         ahead_max: AHEAD_MAX,
         unanswered: Arc::new(|_| {}),
-        stop: CancellationToken::new(),
+        stop: parts.closing.stop(),
         outside: worker.outside,
         parts: parts.clone(),
     };
+    let working = parts.closing.working();
     runner.run().await;
+    drop(working);
 }
 
 /// A worker that works. Dropped, it is told to drain and nobody waits for it.

@@ -21,6 +21,7 @@ mod serve;
 mod ticket;
 mod todo;
 mod token;
+mod webhook;
 mod work;
 
 use std::io;
@@ -31,7 +32,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use tenure_core::hash::{Hash, NotAHash};
-use tenure_core::id::{ItemId, NotAnId};
 use tenure_core::word::{NotAWord, Store};
 
 use crate::config::Config;
@@ -39,14 +39,14 @@ use crate::outcome::USAGE;
 use crate::output::Output;
 
 pub use at::{At, Db, Near, Place, Reach, There};
-pub use bench::{Bench, BenchOf, BenchStore, BenchSystem, EndToEnd, Measurement};
+pub use bench::{Bench, BenchOf, BenchStore, BenchSystem, BenchTodos, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
-pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
+pub use doc::{Doc, DocAdd, DocContent, DocList, DocOne, DocResult, DocWait};
 pub use inbox::{Inbox, InboxAt, InboxOf, InboxSaid};
 pub use item::{
-    Item, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job, JobList,
-    JobSubmit, JobWait, New, Which,
+    Item, ItemBulk, ItemCreate, ItemList, ItemLog, ItemMove, ItemOne, ItemReceipt, ItemSaid, ItemShow, Job,
+    JobList, JobSubmit, JobWait, New, Which,
 };
 pub use keep::{Backup, Doctor, Export, Migrate, Replay, Verify};
 pub use lifecycle::{Add, Check, Draw, Lifecycle, List, Show};
@@ -59,13 +59,14 @@ pub use part::{
 pub use pause::{Pause, PauseOf, Resume};
 pub use runner::Runner;
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
-pub use serve::Serve;
+pub use serve::{SYSTEMS, Serve};
 pub use ticket::{Ticket, TicketBlock, TicketCreate, TicketSaid};
 pub use todo::{
     Guarded, Session, SessionOf, Todo, TodoAdd, TodoAt, TodoAttest, TodoDepend, TodoDone, TodoExport,
     TodoImport, TodoJoin, TodoList, TodoNext, TodoOne, TodoPlan, TodoReceipt, TodoSaid, Validate,
 };
 pub use token::{Token, TokenCreate, TokenList, TokenRevoke};
+pub use webhook::{Webhook, WebhookCreate, WebhookList, WebhookOne};
 pub use work::Work;
 
 /// Tenure is a durable work engine: one owner at a time, one committed effect ever.
@@ -129,6 +130,9 @@ pub enum Command {
     /// Create, list, pause, resume and remove schedules: work that comes at its times
     #[command(subcommand, arg_required_else_help = true)]
     Schedule(Schedule),
+    /// Create, list, pause, resume and remove webhooks: who outside is told of messages
+    #[command(subcommand, arg_required_else_help = true)]
+    Webhook(Webhook),
     /// List, set and reset what holds kinds back
     #[command(subcommand, arg_required_else_help = true, alias = "limits")]
     Limit(Limit),
@@ -161,8 +165,25 @@ pub struct Demo {
     pub keep: bool,
 }
 
-fn item(text: &str) -> Result<ItemId, String> {
-    text.parse().map_err(|error: NotAnId| error.to_string())
+/// A number between two others, which are told in words to whoever missed them.
+fn between<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy + Send + Sync + 'static,
+{
+    move |text: &str| match text.parse() {
+        Ok(number) if least <= number && number <= most => Ok(number),
+        Ok(_) | Err(_) => Err(format!("a number from {least} to {most}")),
+    }
+}
+
+/// As many as there are, and at least one.
+fn one_or_more(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|number| *number >= 1).ok_or_else(|| "a number, 1 or more".to_string())
+}
+
+/// As the kernel has it.
+fn priority(text: &str) -> Result<i8, String> {
+    between(-100, 100)(text)
 }
 
 fn store(text: &str) -> Result<Store, String> {
@@ -170,7 +191,7 @@ fn store(text: &str) -> Result<Store, String> {
 }
 
 /// `90s`, `15m`, `12h`, `30d`.
-fn span(text: &str) -> Result<Duration, String> {
+pub fn span(text: &str) -> Result<Duration, String> {
     let wrong = || "a span is a number and its unit: 90s, 15m, 12h or 30d".to_string();
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
@@ -199,6 +220,11 @@ pub struct Completions {
 /// The completions of a shell, as its own script.
 pub fn completions(shell: Shell, to: &mut impl io::Write) {
     clap_complete::generate(shell, &mut Cli::command(), "tenure", to);
+}
+
+/// Whether `--json` was asked for, also of a command that came to nothing. What stands behind `--` is another program's.
+pub fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
 
 /// What a command prints for.
@@ -275,12 +301,18 @@ mod tests {
             include_str!("../../../docs/claims.md"),
             include_str!("../../../docs/todos.md"),
             include_str!("../../../docs/tickets.md"),
+            include_str!("../../../docs/http.md"),
+            include_str!("../../../docs/runs.md"),
+            include_str!("../../../docs/export.md"),
+            include_str!("../../../docs/schedules.md"),
+            include_str!("../../../docs/webhooks.md"),
         ];
         let mut found = 0;
         for line in documents.iter().flat_map(|text| text.lines()) {
             let typed = line.strip_prefix("cargo run --release -- ").or_else(|| line.strip_prefix("tenure "));
             let Some(typed) = typed else { continue };
             // As a shell splits it: quotes keep words together, and what is written elsewhere is not the command's.
+            let typed = typed.split(" # ").next().unwrap_or(typed);
             let typed = typed.split(" > ").next().unwrap_or(typed);
             let mut words = vec!["tenure".to_string()];
             for (index, part) in typed.split('\'').enumerate() {

@@ -81,6 +81,8 @@ enum Way {
 pub struct Reply {
     /// The body as it came: its payloads are the bytes that were kept.
     pub text: String,
+    /// Something was made. A repeat that is answered as the first time made nothing.
+    pub made: bool,
 }
 
 impl Reply {
@@ -173,7 +175,7 @@ impl Client {
     pub async fn bytes(&self, target: Target) -> Result<Bytes, Error> {
         let target = target.with("store", self.store.as_ref());
         let request = self.request(Method::GET, &target.to_string(), Vec::new())?;
-        self.answered(request, UPLOAD_PATIENCE).await
+        self.answered(request, UPLOAD_PATIENCE).await.map(|(_, bytes)| bytes)
     }
 
     async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
@@ -182,15 +184,19 @@ impl Client {
         self.answered(request, self.patience).await.and_then(text)
     }
 
-    /// The body of a yes.
-    async fn answered(&self, request: Request<Full<Bytes>>, patience: Duration) -> Result<Bytes, Error> {
+    /// The status and the body of a yes.
+    async fn answered(
+        &self,
+        request: Request<Full<Bytes>>,
+        patience: Duration,
+    ) -> Result<(u16, Bytes), Error> {
         let answer = async { read(self.send(request).await?).await };
         let (status, bytes) = match timeout(patience, answer).await {
             Ok(answer) => answer.map_err(|why| self.unanswered(why))?,
             Err(_) => return Err(self.unanswered("no answer in time".to_string())),
         };
         match status {
-            200..=299 => Ok(bytes),
+            200..=299 => Ok((status, bytes)),
             _ => Err(self.refused(status, &bytes)),
         }
     }
@@ -312,9 +318,10 @@ fn token(reach: &Reach) -> Result<Option<String>, Error> {
     }
 }
 
-fn text(bytes: Bytes) -> Result<Reply, Error> {
+fn text((status, bytes): (u16, Bytes)) -> Result<Reply, Error> {
     let text = String::from_utf8(bytes.to_vec());
-    Ok(Reply { text: text.map_err(|_| Error::Strange("an answer that is no text".to_string()))? })
+    let text = text.map_err(|_| Error::Strange("an answer that is no text".to_string()))?;
+    Ok(Reply { text, made: status == 201 })
 }
 
 /// The status and the bytes of an answer, or why there is none.

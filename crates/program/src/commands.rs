@@ -30,6 +30,7 @@ mod todo;
 mod token;
 mod validate;
 mod verify;
+mod webhook;
 mod work;
 
 use crate::cli::Command;
@@ -55,6 +56,7 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Log(arguments) => log::run(&arguments, output),
         Command::Export(arguments) => export::run(&arguments, output),
+        Command::Webhook(command) => webhook::run(command, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Migrate(arguments) => migrate::run(&arguments, output),
         Command::Part(part) => part::run(&part),
@@ -62,8 +64,8 @@ pub fn run(command: Command, output: &mut Output) -> Result<Outcome, Error> {
         Command::Schedule(command) => schedule::run(command, output),
         Command::Replay(arguments) => replay::run(&arguments, output),
         Command::Serve(arguments) => serve::run(&arguments, output),
-        Command::Pause(arguments) => pause::run(&arguments.said, true, output),
-        Command::Resume(arguments) => pause::run(&arguments.said, false, output),
+        Command::Pause(arguments) => pause::run(&arguments, output),
+        Command::Resume(arguments) => pause::resume(&arguments, output),
         Command::Session(command) => session::run(command, output),
         Command::Todo(command) => todo::run(command, output),
         Command::Validate(arguments) => validate::run(&arguments, output),

@@ -37,7 +37,10 @@ fn main() -> ExitCode {
     };
     let mut output = Output::standard();
     let outcome = commands::run(command, &mut output).unwrap_or_else(|error| {
-        output.complain(&error);
+        match cli::wants_json() {
+            true => output.complain_json(&error),
+            false => output.complain(&error),
+        }
         Outcome::from(&error)
     });
     outcome.exit_code()

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
 use tenure_databases::export::Failed;
 use tenure_databases::replay::Stopped;
+use tenure_databases::sqlite::side::Server;
 use tenure_databases::url::NotAUrl;
 
 /// How a command ended, mildest first: of several, the last counts.
@@ -25,6 +26,15 @@ pub enum Outcome {
 pub const USAGE: u8 = 64;
 
 impl Outcome {
+    fn title(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Refused => "refused",
+            Outcome::CouldNot => "could not",
+            Outcome::Usage => "wrong usage",
+        }
+    }
+
     pub fn exit_code(self) -> ExitCode {
         match self {
             Outcome::Done => ExitCode::SUCCESS,
@@ -47,23 +57,26 @@ impl From<&Error> for Outcome {
                 Stopped::Changed { .. } | Stopped::OtherHead { .. } => Outcome::Refused,
                 Stopped::File(_) | Stopped::Database { .. } => Outcome::CouldNot,
             },
-            Error::Refused(_) | Error::NotSucceeded { .. } => Outcome::Refused,
+            Error::Refused(_) | Error::NotSucceeded { .. } | Error::NotProcessed { .. } => Outcome::Refused,
             Error::NotJson { .. } | Error::NotAServer { .. } | Error::Config { .. } | Error::Steps(_) => {
                 Outcome::Usage
             }
-            Error::WantsDatabase { .. } | Error::NoRepository => Outcome::Usage,
+            Error::NotAUrl(_) | Error::NotInto(_) | Error::IsDatabase { .. } => Outcome::Usage,
+            Error::Listen { why, .. } if why.kind() == io::ErrorKind::InvalidInput => Outcome::Usage,
+            Error::Exists { .. } => Outcome::Refused,
+            Error::WantsDatabase { .. } | Error::NoRepository | Error::NotPossible { .. } => Outcome::Usage,
             Error::Diverged { .. } | Error::Unproved { .. } => Outcome::Refused,
             Error::NoServer { .. }
             | Error::Unavailable { .. }
             | Error::Strange(_)
             | Error::StillOpen { .. }
+            | Error::StillHeld { .. }
             | Error::Command { .. }
             | Error::Unreadable { .. }
             | Error::TooLong { .. }
             | Error::NotText { .. }
             | Error::NothingInside { .. }
             | Error::NoDatabase { .. }
-            | Error::NotAUrl(_)
             | Error::Sqlite(_)
             | Error::Postgres(_)
             | Error::Unsound { .. }
@@ -115,6 +128,12 @@ pub enum Error {
     NoDatabase { url: String },
     #[error(transparent)]
     NotAUrl(#[from] NotAUrl),
+    #[error("--into: {0}")]
+    NotInto(NotAUrl),
+    #[error("{file} is a database and not an exported log")]
+    IsDatabase { file: String },
+    #[error("{file} exists already")]
+    Exists { file: String, may_force: bool },
     #[error(transparent)]
     Sqlite(#[from] tenure_databases::sqlite::OpenError),
     #[error(transparent)]
@@ -137,8 +156,8 @@ pub enum Error {
     Listen { address: String, why: io::Error },
     #[error("there is no token, and {address} can be reached from other machines")]
     NoTokens { address: String, url: String },
-    #[error("{url} is served already, at {address} by process {pid}")]
-    Served { url: String, address: String, pid: u32 },
+    #[error("{url} is served already{}", whereabouts(.server))]
+    Served { url: String, server: Option<Server> },
     #[error("can not measure: {0}")]
     Bench(String),
     #[error("no scratch database: {0}")]
@@ -167,16 +186,23 @@ pub enum Error {
     NotJson { what: String, why: String },
     #[error("item {item} is {state}{}", because(.reason))]
     NotSucceeded { item: String, state: String, reason: Option<String> },
+    #[error("document {document} is {state}{}", because(.reason))]
+    NotProcessed { document: String, state: String, reason: Option<String> },
+    /// Something that was asked for, or is configured, can not be; and what can be done about it.
+    #[error("{what}")]
+    NotPossible { what: String, then: String },
     #[error("item {item} is still {state}; only the waiting has ended")]
     StillOpen { item: String, state: String },
+    #[error("{active} of {kind} are still held; only the waiting has ended")]
+    StillHeld { kind: String, active: u64 },
     #[error("[[runs.steps]] of tenure.toml: {0}")]
     Steps(String),
     #[error("this is no git repository, and nobody named a server or a database")]
     NoRepository,
     #[error(transparent)]
     Git(#[from] tenure_systems::todos::workspace::NotGit),
-    #[error("{file} and {url} have gone different ways after entry {position}")]
-    Diverged { file: String, url: String, position: u64 },
+    #[error("{file} and {url} have gone different ways at line {position}: there {there}, here {here}")]
+    Diverged { file: String, url: String, position: u64, here: String, there: String },
     #[error("{file} proves nothing: {}", .faults.join("; "))]
     Unproved { file: String, faults: Vec<String> },
     #[error("{file}:{line}: {what}")]
@@ -187,6 +213,34 @@ impl Error {
     /// The world failed and may come back: whoever asked before may ask again.
     pub fn may_pass(&self) -> bool {
         matches!(self, Error::NoServer { .. } | Error::Unavailable { .. })
+    }
+
+    /// The error as one object on one line. A no of the service is told in the names of its problem documents.
+    pub fn document(&self) -> String {
+        let mut document = serde_json::json!({
+            "title": Outcome::from(self).title(),
+            "detail": self.to_string(),
+            "advice": self.what_to_do(),
+        });
+        match self {
+            Error::Refused(refused) => {
+                let Refused { code, detail, allowed, state, fix } = &**refused;
+                (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
+                let more = [("state", state), ("fix", fix)];
+                for (name, text) in more.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
+                {
+                    document[name] = text.into();
+                }
+                if !allowed.is_empty() {
+                    document["allowed"] = allowed.as_slice().into();
+                }
+            }
+            Error::Unavailable { code, detail } => {
+                (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
+            }
+            _ => {}
+        }
+        document.to_string()
     }
 
     /// The next step for whoever reads the error.
@@ -216,6 +270,10 @@ impl Error {
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
             Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db".into(),
             Error::NotAUrl(_) => "for example --db sqlite:tenure.db".into(),
+            Error::NotInto(_) => "for example --into sqlite:copy.db".into(),
+            Error::IsDatabase { file } => format!("`tenure verify sqlite:{file}` verifies a database"),
+            Error::Exists { may_force: true, .. } => "name another file, or replace it with --force".into(),
+            Error::Exists { may_force: false, .. } => "nothing was written; name another file".into(),
             Error::Sqlite(_) => "nothing was changed; mend what it says and try again".into(),
             Error::Postgres(_) => "nothing was changed; look whether the server runs and the URL is right".into(),
             Error::Unsound { .. } => "`tenure verify` tells all that is wrong with the database it came from".into(),
@@ -271,7 +329,14 @@ impl Error {
             Error::Command { .. } => "look for a slip in its name; a program of this folder is named ./NAME".into(),
             Error::NotJson { .. } => r#"JSON is like {"n": 1} or "text"; a shell takes it in single quotes"#.into(),
             Error::NotSucceeded { item, .. } => format!("`tenure item show {item}` shows all of it"),
+            Error::NotProcessed { document, .. } => {
+                format!("`tenure doc runs {document}` shows which step failed, and why")
+            }
+            Error::NotPossible { then, .. } => then.clone(),
             Error::StillOpen { .. } => "wait again, or look whether a worker for its kind runs".into(),
+            Error::StillHeld { .. } => {
+                "it stays paused; wait again, or look with `tenure item list --phase active` who has it".into()
+            }
             Error::Steps(_) => "mend the step; docs/runs.md says what one has".into(),
             Error::NoRepository => "work in a git repository (`git init` makes one), or name a place with --url or --db".into(),
             Error::Git(_) => "look whether `git status` works here".into(),
@@ -295,6 +360,13 @@ impl Refused {
                 "give a token as TENURE_TOKEN; if none is left, `tenure token create NAME --role admin --without-server` makes one where the database is".into()
             }
             "FORBIDDEN" => "ask somebody who may, or for a token of another role".into(),
+            // Whoever asked named a kind, or an event without the why that its row asks for.
+            _ if self.detail.contains("there is no lifecycle") => {
+                "nothing was changed; `tenure lifecycle list` shows those that ship, with --db or --url those in force there".into()
+            }
+            "INVALID_REQUEST" if self.detail == "a reason is needed" => {
+                "nothing was changed; say why with --reason WORDS, it is kept in the history".into()
+            }
             "NOT_FOUND" => "look for a slip in the name; --store names another store".into(),
             "IDEMPOTENCY_CONFLICT" => "repeat the first request as it was, or use another key".into(),
             "RATE_LIMITED" => "try again later".into(),
@@ -307,6 +379,13 @@ impl Refused {
                 (allowed, _) => format!("nothing was changed; possible now: {}", allowed.join(", ")),
             },
         }
+    }
+}
+
+fn whereabouts(server: &Option<Server>) -> String {
+    match server {
+        Some(server) => format!(", at {} by process {}", server.address, server.pid),
+        None => ", by one that has just begun".into(),
     }
 }
 

@@ -3,16 +3,19 @@
 //! Colours appear on a terminal only, and never with NO_COLOR. A reader that goes away (`| head -1`) is no error: the
 //! rest stays unsaid, and the exit code is the same as if it had been read.
 
+mod straight;
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use crate::outcome::Error;
+use straight::Styles;
 
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -62,32 +65,25 @@ impl Output {
         self.line(text)
     }
 
-    /// Columns under their headings. When a terminal is too narrow those with sentences in them wrap, and no others: an id is there to be
-    /// copied. Where that is not enough, the terminal breaks the lines.
+    /// Columns under their headings. When a terminal is too narrow the widest with sentences in them are cut, and no others: an id is there
+    /// to be copied, and who wants all of a text asks for the one item, or for JSON. Where that is not enough, the terminal breaks the lines.
     pub fn table<const N: usize>(
         &mut self,
         headings: [&str; N],
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Result<(), Error> {
-        let rows: Vec<[String; N]> = rows.into_iter().collect();
-        let mut table = Table::new();
-        if let Some((columns, prose)) =
-            self.columns.and_then(|columns| Some((columns, wraps(&rows, columns)?)))
-        {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
-            table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
-            for (column, prose) in table.column_iter_mut().zip(prose) {
-                if !prose {
-                    column.set_constraint(ColumnConstraint::ContentWidth);
-                }
-            }
-        } else {
-            table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
+        let mut styles = Styles::default();
+        let mut rows: Vec<[String; N]> =
+            rows.into_iter().map(|row| row.map(|cell| styles.hide(&cell))).collect();
+        if let Some(columns) = self.columns {
+            fit(headings, &mut rows, usize::from(columns));
         }
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(headings).add_rows(rows);
         if let Some(first) = table.column_mut(0) {
             first.set_padding((0, 1));
         }
-        self.line(table.trim_fmt())
+        self.line(styles.show(&table.trim_fmt()))
     }
 
     /// Runs something that may take long. On a terminal a line says so meanwhile, and is gone afterwards.
@@ -110,6 +106,12 @@ impl Output {
         let _ = writeln!(AutoStream::auto(io::stderr().lock()), "{}", styled(FAINT, text));
     }
 
+    /// The same for programs: one object, as the service tells it.
+    pub fn complain_json(&mut self, error: &Error) {
+        // Nobody is left to tell when this can not be written.
+        let _ = writeln!(io::stderr().lock(), "{}", error.document());
+    }
+
     /// Tells an error and what to do about it, on standard error.
     pub fn complain(&mut self, error: &Error) {
         let mut err = AutoStream::auto(io::stderr().lock());
@@ -118,18 +120,36 @@ impl Output {
     }
 }
 
-/// A sentence in fewer columns is a tower of words.
-const PROSE_MIN: usize = 16;
+/// Of a text less than this says nothing.
+const TEXT_MIN: usize = 12;
 /// Between two columns.
 const GAP: usize = 2;
 
-/// Which columns have sentences in them, if wrapping these makes the table fit.
-fn wraps<const N: usize>(rows: &[[String; N]], columns: u16) -> Option<[bool; N]> {
-    let prose = std::array::from_fn(|at| rows.iter().any(|row| row[at].contains(' ')));
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let needed = |at: usize| if prose[at] { width(at).min(PROSE_MIN) } else { width(at) };
-    let least: usize = (0..N).map(|at| needed(at) + GAP).sum();
-    (least <= usize::from(columns)).then_some(prose)
+/// Cuts texts until the rows fit, the widest column first.
+fn fit<const N: usize>(headings: [&str; N], rows: &mut [[String; N]], columns: usize) {
+    let length = straight::width;
+    let is_text: [bool; N] = std::array::from_fn(|at| rows.iter().any(|row| row[at].contains(' ')));
+    let mut widths: [usize; N] = std::array::from_fn(|at| {
+        rows.iter().map(|row| length(&row[at])).max().unwrap_or(0).max(length(headings[at]))
+    });
+    loop {
+        let total = widths.iter().sum::<usize>() + GAP * N.saturating_sub(1);
+        let least = |at: usize| length(headings[at]).max(TEXT_MIN);
+        let widest =
+            (0..N).filter(|at| is_text[*at] && widths[*at] > least(*at)).max_by_key(|at| widths[*at]);
+        match widest {
+            Some(at) if total > columns => {
+                widths[at] = widths[at].saturating_sub(total - columns).max(least(at));
+            }
+            Some(_) | None => break,
+        }
+    }
+    for cell in rows.iter_mut().flat_map(|row| row.iter_mut().enumerate()) {
+        let (at, text) = cell;
+        if length(text) > widths[at] {
+            *text = straight::cut(text, widths[at]);
+        }
+    }
 }
 
 /// For what is written in one go and not for people: an export.
@@ -193,6 +213,16 @@ pub fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// A text of several lines in one, for where there is room for one.
+pub fn joined(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join(" / ")
+}
+
+/// A text of several lines whose later ones begin where its first does.
+pub fn under(text: &str, indent: usize) -> String {
+    text.lines().collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(indent)))
+}
+
 /// `1 state`, `20,117 steps`.
 pub fn count(number: usize, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -238,12 +268,32 @@ mod tests {
     }
 
     #[test]
-    fn only_sentences_wrap_and_only_where_that_helps() {
-        let row = |reason: &str| ["01M7J61YR10001MATZTPCVPVPW", "PENDING", reason].map(str::to_string);
+    fn only_texts_are_cut_the_widest_first_and_only_as_far_as_is_needed() {
+        let id = "01M7J61YR10001MATZTPCVPVPW";
         let long = "exit code 3: the bank does not answer, and did not yesterday";
-        assert_eq!(wraps(&[row(""), row(long)], 60), Some([false, false, true]));
-        assert_eq!(wraps(&[row(long)], 40), None, "the id alone is too wide for it");
-        assert_eq!(wraps(&[row("short")], 60), Some([false; 3]));
+        let cut = |title: &str, reason: &str, columns: usize| {
+            let mut rows = [[id, "PENDING", title, reason].map(str::to_string)];
+            fit(["id", "state", "title", "reason"], &mut rows, columns);
+            let [[kept, state, title, reason]] = rows;
+            assert_eq!((kept.as_str(), state.as_str()), (id, "PENDING"), "what has no spaces is left alone");
+            (title, reason)
+        };
+        let text = |title: &str, reason: &str| (title.to_string(), reason.to_string());
+        assert_eq!(cut("two words", long, 200), text("two words", long));
+        let (title, reason) = cut("two words", long, 80);
+        assert_eq!((title.as_str(), reason.as_str()), ("two words", "exit code 3: the bank does not …"));
+        assert_eq!(26 + 7 + 9 + reason.chars().count() + 3 * GAP, 80);
+        assert_eq!(
+            cut("two words", long, 10),
+            text("two words", "exit code 3…"),
+            "no less than says something"
+        );
+    }
+
+    #[test]
+    fn texts_of_several_lines_are_joined_or_stand_under_each_other() {
+        assert_eq!(joined("one\ntwo\n"), "one / two");
+        assert_eq!(under("one\ntwo", 4), "one\n    two");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod postgres;
 mod sqlite;
 
+use tenure_databases::url::Url;
+
 use crate::outcome::Error;
 
 pub use postgres::{Server, failed, with};
@@ -22,9 +24,12 @@ impl Scratch {
             Some(("postgres" | "postgresql", _)) => {
                 Ok(Scratch::Postgres(Box::new(Server::new(url, command))))
             }
-            // The rest is not repeated: it may hold a password.
-            Some((sort, _)) => Err(Error::Scratch(format!("`{sort}:` is neither sqlite: nor postgres://"))),
-            None => Err(Error::NoDatabase { url: url.to_string() }),
+            // What is no URL says so without repeating it: it may hold a password.
+            Some(_) | None => match url.parse::<Url>()? {
+                Url::Memory | Url::Sqlite(_) | Url::Postgres(_) => {
+                    Err(Error::Scratch("`memory:` is neither sqlite: nor postgres://".to_string()))
+                }
+            },
         }
     }
 

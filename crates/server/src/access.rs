@@ -48,6 +48,11 @@ impl fmt::Debug for Access {
 pub struct Asker(Arc<OnceLock<String>>);
 
 impl Asker {
+    /// None: it is not known.
+    pub fn get(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
     pub fn is(&self, actor: &impl ToString) {
         let _ = self.0.set(actor.to_string());
     }
@@ -61,6 +66,8 @@ pub struct Answered<'a> {
     /// The template of its path. None: there is no such route.
     pub route: Option<&'a str>,
     pub status: u16,
+    /// Of a no.
+    pub code: Option<&'a str>,
     pub micros: u64,
     pub asker: &'a Asker,
 }
@@ -93,18 +100,19 @@ impl Access {
     }
 
     fn line(&self, time: Time, answered: &Answered) -> String {
-        let Answered { request, method, route, status, micros, asker } = answered;
-        let who = asker.0.get().map(String::as_str);
+        let Answered { request, method, route, status, code, micros, asker } = answered;
+        let who = asker.get();
         match self.form {
             Form::Human => {
                 let (route, who) = (route.unwrap_or("-"), who.unwrap_or("-"));
                 let milliseconds = *micros as f64 / 1_000.0;
-                format!("{time} {status} {method} {route} {milliseconds:.1} ms {who} {request}\n")
+                let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+                format!("{time} {status} {method} {route} {milliseconds:.1} ms {who} {request}{code}\n")
             }
             Form::Json => {
                 let line = json!({
                     "time": time.to_string(), "request": request, "method": method, "route": route,
-                    "status": status, "micros": micros, "actor": who,
+                    "status": status, "code": code, "micros": micros, "actor": who,
                 });
                 format!("{line}\n")
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenure::Tenure;
+use tenure::databases::durability::Durability;
 use tenure_systems::runs::Library;
 use tenure_systems::{claims, todos};
 use tokio::sync::Semaphore;
@@ -76,6 +77,11 @@ impl App {
     /// The same service, with documents whose files are there.
     pub fn keeping(self, library: Library) -> App {
         App { library: Some(library), ..self }
+    }
+
+    /// What an answer of this service has survived.
+    pub fn durability(&self) -> Durability {
+        self.tenure.durability()
     }
 
     /// Whether somebody without a token is let in now.

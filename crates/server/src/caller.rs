@@ -6,17 +6,20 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Uri, header};
+use serde::de::DeserializeOwned;
 use tenure::Tenure;
 use tenure::core::actor::{Actor, Role};
 use tenure::core::answer::Granted;
 use tenure::core::id::ExecutionId;
 use tenure::core::item::Item;
+use tenure::core::lifecycle::parse::nearest;
 use tenure::core::trace::Trace;
 use tenure::core::word::{Kind, Store, Who};
 
 use crate::access::Asker;
 use crate::app::App;
+use crate::extract::{OnlyStore, params};
 use crate::problem::Problem;
 use crate::token::{self, Bearer};
 
@@ -35,22 +38,32 @@ pub struct Caller {
     /// The engine, as this caller and in the store asked for.
     pub tenure: Tenure,
     pub store: Store,
+    /// The store that the URL names.
+    named: Option<Store>,
     /// The trace that the request belongs to, and with it whatever it creates.
     pub trace: Option<Arc<Trace>>,
 }
 
+/// A caller of a route that takes no parameters: any but `store` is refused.
 impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
-        let bearer = bearer(parts, app).await?;
-        let named = store_of(parts.uri.query().unwrap_or_default())?;
-        if let Some(asker) = parts.extensions.get::<Asker>() {
-            asker.is(&bearer.actor);
-        }
-        let store = bearer.store(named)?;
-        let tenure = app.tenure.acting(store.clone(), bearer.actor.clone());
-        Ok(Caller { app: app.clone(), bearer, tenure, store, trace: trace(&parts.headers) })
+        let caller = Caller::known(parts, app).await?;
+        params::<OnlyStore>(&parts.uri).map(|_| caller)
+    }
+}
+
+/// A caller, and the parameters of the route.
+#[derive(Debug)]
+pub struct With<P>(pub Caller, pub P);
+
+impl<P: DeserializeOwned> FromRequestParts<App> for With<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<With<P>, Problem> {
+        let caller = Caller::known(parts, app).await?;
+        Ok(With(caller, params(&parts.uri)?))
     }
 }
 
@@ -74,7 +87,7 @@ impl FromRequestParts<App> for Admin {
         let caller = Caller::from_request_parts(parts, app).await?;
         match caller.bearer.actor.role {
             Role::Admin => Ok(Admin(caller)),
-            role => Err(Problem::forbidden(format!("this is for admin, and the token is for {role}"))),
+            _ => Err(Problem::forbidden("this is for the role admin").with("roles", "admin")),
         }
     }
 }
@@ -103,16 +116,18 @@ pub async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
         Some(actor) if actor.role != Role::System => {
             Ok(Bearer { actor, token: None, stores: Vec::new(), kinds: Vec::new() })
         }
-        _ => Err(Problem::invalid(
-            "Tenure-Actor: write ROLE:NAME, with one of api, orchestrator, worker, human, admin",
+        _ => Err(Problem::wrong(
+            "Tenure-Actor",
+            "write ROLE:NAME, with one of api, orchestrator, worker, human, admin",
         )),
     }
 }
 
 /// The parameter `store` of a URL. Every route takes it, so it is read here.
-fn store_of(query: &str) -> Result<Option<Store>, Problem> {
-    let value = query.split('&').find_map(|pair| pair.strip_prefix("store="));
-    Ok(value.map(|value| value.parse()).transpose()?)
+fn store_of(uri: &Uri) -> Result<Option<Store>, Problem> {
+    let pairs: Vec<(String, String)> = params(uri)?;
+    let value = pairs.into_iter().find(|(name, _)| name == "store");
+    value.map(|(_, value)| value.parse().map_err(|not| Problem::wrong("store", not))).transpose()
 }
 
 impl Bearer {
@@ -138,6 +153,18 @@ impl Bearer {
 }
 
 impl Caller {
+    /// Who asks, and where.
+    async fn known(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+        let bearer = bearer(parts, app).await?;
+        if let Some(asker) = parts.extensions.get::<Asker>() {
+            asker.is(&bearer.actor);
+        }
+        let named = store_of(&parts.uri)?;
+        let store = bearer.store(named.clone())?;
+        let tenure = app.tenure.acting(store.clone(), bearer.actor.clone());
+        Ok(Caller { app: app.clone(), bearer, tenure, store, named, trace: trace(&parts.headers) })
+    }
+
     pub fn actor(&self) -> &Actor {
         &self.bearer.actor
     }
@@ -149,7 +176,7 @@ impl Caller {
 
     /// The same caller as one incarnation of itself.
     pub fn worker(&self, worker: &str) -> Result<Tenure, Problem> {
-        let incarnation: Who = worker.parse().map_err(|not| Problem::invalid(format!("worker: {not}")))?;
+        let incarnation: Who = worker.parse().map_err(|not| Problem::wrong("worker", not))?;
         Ok(self.incarnate(incarnation))
     }
 
@@ -178,9 +205,28 @@ impl Caller {
     /// The same caller in another store, which a body names.
     pub fn within(&self, store: Option<&str>) -> Result<Tenure, Problem> {
         let Some(store) = store else { return Ok(self.tenure.clone()) };
-        let store: Store = store.parse().map_err(|not| Problem::invalid(format!("store: {not}")))?;
+        let store: Store = store.parse().map_err(|not| Problem::wrong("store", not))?;
+        if self.named.as_ref().is_some_and(|named| *named != store) {
+            return Err(Problem::wrong("store", "the URL names another; leave one of them out"));
+        }
         self.bearer.may_enter(&store)?;
         Ok(self.app.tenure.acting(store, self.bearer.actor.clone()))
+    }
+
+    /// A kind that no lifecycle is for.
+    pub fn unknown_kind(&self, field: &str, kind: &Kind) -> Problem {
+        let tables = self.tenure.lifecycles();
+        let mine = tables.iter().filter(|table| self.may_use(&table.kind).is_ok());
+        let near = nearest(kind, mine.map(|table| table.kind.as_str()));
+        let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+        let detail = format!("there is no lifecycle `{kind}`{near}; GET /v1/lifecycles lists them");
+        Problem::wrong(field, detail)
+    }
+
+    /// A no to one of many. It is counted as any other is, though the call as a whole is answered.
+    pub fn no(&self, problem: Problem) -> Problem {
+        self.app.requests.add_problem(problem.code().as_str());
+        problem.said_to(&self.bearer.actor)
     }
 
     pub fn may_use(&self, kind: &Kind) -> Result<(), Problem> {
@@ -237,7 +283,7 @@ impl Caller {
             (Some(kind), _) => self.may_use(&kind).map(|()| Some(kind)),
             (None, []) => Ok(None),
             (None, [only]) => Ok(Some(only.clone())),
-            (None, _) => Err(Problem::invalid("kind: the token is for several; name one of them")),
+            (None, _) => Err(Problem::wrong("kind", "the token is for several; name one of them")),
         }
     }
 

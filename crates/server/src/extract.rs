@@ -1,10 +1,11 @@
 //! Reading requests: every fault is told as a problem document that says where it is.
 
 use axum::body::{Bytes, HttpBody};
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tenure::core::body::Body;
@@ -12,6 +13,7 @@ use tenure::core::code::Code;
 use tenure::core::id::{ExecutionId, ItemId};
 use tokio::time::timeout;
 
+use crate::fault::{self, Part};
 use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
 use crate::problem::Problem;
 use crate::serve::Serving;
@@ -28,8 +30,10 @@ impl<S: Send + Sync> FromRequest<S> for Text {
             let kind = kind.to_str().unwrap_or_default();
             let essence = kind.split(';').next().unwrap_or_default().trim();
             if !essence.eq_ignore_ascii_case("application/json") && !essence.ends_with("+json") {
-                let problem =
-                    Problem::invalid(format!("the body is JSON; this one is said to be `{essence}`"));
+                let detail = format!(
+                    "this is said to be `{essence}`; send JSON with `content-type: application/json`"
+                );
+                let problem = Problem::wrong("content-type", detail);
                 return Err(problem.status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
             }
         }
@@ -73,7 +77,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let Text(bytes) = Text::from_request(request, state).await?;
         // A list of its fields would do for serde, and is not what the document says.
         if bytes.trim_ascii_start().starts_with(b"[") {
-            return Err(Problem::invalid("the body is an object"));
+            return Err(not_a_list::<T>());
         }
         json(if bytes.is_empty() { b"{}" } else { &bytes }).map(Json)
     }
@@ -81,28 +85,50 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let told = |path: &str, why: String| match path {
-        "." => Problem::invalid(why),
-        path => Problem::invalid(format!("{path}: {why}")).with("field", path),
-    };
-    let value = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| told(&error.path().to_string(), error.inner().to_string()))?;
-    reader.end().map_err(|error| told(".", error.to_string()))?;
+    let not_json = |why: &serde_json::Error| Problem::invalid(format!("the body is not JSON: {why}"));
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.inner() {
+        why if why.is_data() => fault::told(Part::Body, &error.path().to_string(), &why.to_string()),
+        why => not_json(why),
+    })?;
+    reader.end().map_err(|why| not_json(&why))?;
     Ok(value)
 }
 
-/// The parameters of a URL. Unknown ones are refused.
-#[derive(Debug)]
-pub struct Params<T>(pub T);
+/// A list came for an object. Where the object has a list, that is what was meant.
+fn not_a_list<T: DeserializeOwned>() -> Problem {
+    let detail = "the body is an object and no list";
+    let first = json::<T>(b"{}").err().and_then(|problem| Some(problem.field()?.to_string()));
+    match first {
+        Some(field) => Problem::invalid(format!("{detail}: {{\"{field}\": …}}")).with("field", field),
+        None => Problem::invalid(detail),
+    }
+}
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+/// The parameters of a URL. Unknown ones are refused by name: who misspells one must not believe that it was heard.
+pub fn params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
+    let query = uri.query().unwrap_or_default();
+    let reader = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    serde_path_to_error::deserialize(reader)
+        .map_err(|error| fault::told(Part::Query, &error.path().to_string(), &error.inner().to_string()))
+}
+
+/// Of a route that takes no parameter but this one, which every route takes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlyStore {
+    #[serde(rename = "store")]
+    _store: Option<String>,
+}
+
+/// A route that anybody may call. A store is nothing to it, and no mistake: clients name it with everything.
+#[derive(Debug)]
+pub struct Anybody;
+
+impl<S: Send + Sync> FromRequestParts<S> for Anybody {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Problem> {
-        match Query::from_request_parts(parts, state).await {
-            Ok(Query(params)) => Ok(Params(params)),
-            Err(error) => Err(Problem::invalid(error.body_text())),
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Anybody, Problem> {
+        params::<OnlyStore>(&parts.uri).map(|_| Anybody)
     }
 }
 

@@ -156,7 +156,7 @@ fn requests(text: &mut Text, app: &App) {
     text.family(
         "tenure_problems_total",
         Sort::Counter,
-        "Requests that were answered with a no, by its code.",
+        "Requests, and parts of calls about many, that were answered with a no, by its code.",
     );
     for (code, count) in app.requests.problems.lock().expect("nobody panics while holding it").iter() {
         text.line("tenure_problems_total", &[("code", code.as_str())], count);
@@ -171,6 +171,14 @@ fn engine(text: &mut Text, app: &App) {
     text.histogram("tenure_batch_seconds", &[], &measures.times.seen(), SECOND);
     let failed = "Requests that got no answer because the database failed.";
     text.single("tenure_batch_failed_requests_total", Sort::Counter, failed, measures.failed());
+    let torn = "Writes that were taken back as a whole because a row was not as it had been decided on.";
+    text.single("tenure_torn_writes_total", Sort::Counter, torn, measures.torn());
+    text.single(
+        "tenure_foreign_lifecycles",
+        Sort::Gauge,
+        "Lifecycles in the database that this program can not read.",
+        app.tenure.foreign_lifecycles().len(),
+    );
     text.single(
         "tenure_queue_requests",
         Sort::Gauge,

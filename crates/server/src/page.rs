@@ -18,14 +18,14 @@ pub struct Page<T> {
 pub fn limit(asked: Option<usize>) -> Result<usize, Problem> {
     match asked.unwrap_or(PAGE) {
         limit @ 1..=PAGE_MAX => Ok(limit),
-        other => Err(Problem::invalid(format!("limit: {other} is not between 1 and {PAGE_MAX}"))),
+        other => Err(Problem::wrong("limit", format!("{other} is not between 1 and {PAGE_MAX}"))),
     }
 }
 
 /// Where a page begins.
 pub fn after(cursor: Option<&str>) -> Result<Option<ItemId>, Problem> {
     let parse = |cursor: &str| {
-        cursor.parse().map_err(|_| Problem::invalid("cursor: this is not one that a list gave"))
+        cursor.parse().map_err(|_| Problem::wrong("cursor", "this is not one that a list gave"))
     };
     cursor.map(parse).transpose()
 }

@@ -4,6 +4,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
+use std::fmt::Display;
+use tenure::core::actor::Role;
 use tenure::core::answer::Answer;
 use tenure::core::code::{self, Code};
 use tenure::core::word::NotAWord;
@@ -33,6 +35,11 @@ impl Problem {
         Problem::new(Code::InvalidRequest, detail)
     }
 
+    /// A field, or a parameter, that is not as it should be.
+    pub fn wrong(field: &str, detail: impl Display) -> Problem {
+        Problem::invalid(format!("{field}: {detail}")).with("field", field)
+    }
+
     pub fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(Code::NotFound, detail)
     }
@@ -59,8 +66,22 @@ impl Problem {
         self
     }
 
+    /// Who is refused for who they are is told who that is.
+    pub fn said_to(mut self, actor: &impl Display) -> Problem {
+        if self.code == Code::Forbidden && !self.more.contains_key("actor") {
+            self.detail = format!("{}, and you are {actor}", self.detail);
+            self.more.insert("actor".to_string(), actor.to_string().into());
+        }
+        self
+    }
+
     pub fn code(&self) -> &Code {
         &self.code
+    }
+
+    /// The field or the parameter that it is about.
+    pub fn field(&self) -> Option<&str> {
+        self.more.get("field")?.as_str()
     }
 
     pub fn status_code(&self) -> u16 {
@@ -161,6 +182,9 @@ impl From<tenure::Error> for Problem {
         match error {
             tenure::Error::Database(error) => error.into(),
             tenure::Error::Refused(answer) => (*answer).into(),
+            tenure::Error::Taken { item, .. } => {
+                Problem::new(Code::IdempotencyConflict, words).with("item", item.to_string())
+            }
             tenure::Error::NotFound(_) | tenure::Error::NoSuchName { .. } => Problem::not_found(words),
             tenure::Error::Word(_)
             | tenure::Error::Json(_)
@@ -193,17 +217,23 @@ impl From<claims::Error> for Problem {
     }
 }
 
+fn texts<T: ToString>(many: impl IntoIterator<Item = T>) -> Value {
+    json!(many.into_iter().map(|one| one.to_string()).collect::<Vec<String>>())
+}
+
 /// A no of the kernel. A yes that comes here was not expected by its route.
 impl From<Answer> for Problem {
     fn from(answer: Answer) -> Problem {
         match answer {
-            Answer::Stale { found } => {
+            Answer::Stale { event, found } => {
                 let detail = format!(
                     "the item is at version {} and not at the one expected; read it again and decide anew",
                     found.version
                 );
                 let problem = Problem::new(Code::TransitionRefused, detail).with("version", found.version);
-                problem.with("state", found.state_name().as_str())
+                let allowed = found.table.events_from(found.state);
+                let problem = problem.with("item", found.id.to_string()).with("event", event.to_string());
+                problem.with("state", found.state_name().as_str()).with("allowed", texts(allowed))
             }
             Answer::LeaseLost(why) => {
                 Problem::new(Code::LeaseLost, format!("{why}; stop, and write nothing more under this lease"))
@@ -225,15 +255,21 @@ impl From<Answer> for Problem {
             }
             Answer::NotFound(what) => Problem::not_found(what),
             Answer::Refused(refusal) => {
-                let allowed: Vec<String> = refusal.allowed.iter().map(ToString::to_string).collect();
                 let problem = Problem::new(refusal.problem.code, refusal.problem.detail);
                 let problem = problem.with("item", refusal.item.to_string());
                 let problem = problem.with("state", refusal.state.as_str());
-                problem.with("event", refusal.event.to_string()).with("allowed", json!(allowed))
+                problem.with("event", refusal.event.to_string()).with("allowed", texts(&refusal.allowed))
             }
             Answer::Forbidden { event, roles } => {
-                let problem = Problem::forbidden(format!("`{event}` is for {roles}"));
-                problem.with("event", event.to_string()).with("roles", roles.to_string())
+                // Nobody is made `system`: what is for it alone is asked for by nobody.
+                let roles: Vec<&str> =
+                    roles.iter().filter(|role| *role != Role::System).map(Role::as_str).collect();
+                let problem = Problem::forbidden(match &roles[..] {
+                    [] => format!("`{event}` is what the engine does by itself"),
+                    [one] => format!("`{event}` is for the role {one}"),
+                    many => format!("`{event}` is for the roles {}", many.join(", ")),
+                });
+                problem.with("event", event.to_string()).with("roles", roles.join("/"))
             }
             Answer::Conflict { name, item } => {
                 let detail = format!(

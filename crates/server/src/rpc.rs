@@ -140,7 +140,11 @@ impl Rpc {
         }
         let mut response = self.0.oneshot(request).await.unwrap_or_else(|never: Infallible| match never {});
         if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-            return Err(problem);
+            let bearer = context.extensions().get::<Bearer>();
+            return Err(match bearer {
+                Some(bearer) => problem.said_to(&bearer.actor),
+                None => problem,
+            });
         }
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.map_err(|why| internal(why.to_string()))?.to_bytes();

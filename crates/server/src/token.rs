@@ -49,16 +49,23 @@ impl Grant {
         self.expires_at.is_some_and(|at| at <= outside::now())
     }
 
+    /// Whether it says the same, whatever its secret is.
+    pub fn is_for_the_same(&self, other: &Grant) -> bool {
+        *self == Grant { secret_sha256: self.secret_sha256.clone(), ..other.clone() }
+    }
+
     pub fn check(&self) -> Result<Role, Problem> {
         if self.name.is_empty() || self.name.len() > 100 {
-            return Err(Problem::invalid("name: 1 to 100 bytes say what the token is for"));
+            return Err(Problem::wrong("name", "1 to 100 bytes say what the token is for"));
         }
-        if self.stores.len() > SCOPE_MAX || self.kinds.len() > SCOPE_MAX {
-            return Err(Problem::invalid(format!("stores, kinds: at most {SCOPE_MAX} each")));
+        for (field, count) in [("stores", self.stores.len()), ("kinds", self.kinds.len())] {
+            if count > SCOPE_MAX {
+                return Err(Problem::wrong(field, format!("at most {SCOPE_MAX}")));
+            }
         }
         match self.role.parse() {
             Ok(Role::System) | Err(_) => {
-                Err(Problem::invalid("role: one of api, orchestrator, worker, human, admin"))
+                Err(Problem::wrong("role", "one of api, orchestrator, worker, human, admin"))
             }
             Ok(role) => Ok(role),
         }

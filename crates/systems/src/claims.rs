@@ -41,7 +41,7 @@ pub use guarded::{Guarded, NotStarted};
 pub use kept::{
     Asked, Claim, Decomposed, Enqueued, Evidence, Judged, TruthBit, Validation, Verdict, VerdictOf,
 };
-pub use running::{Counters, Retries, Running, Settings, start};
+pub use running::{Counters, Part, Retries, Running, Settings, start};
 pub use validation::{EVIDENCE_MAX, NewValidation};
 pub use verdict::VALIDATIONS_MAX;
 

@@ -76,6 +76,11 @@ impl Gate {
         }
     }
 
+    /// Whether a command is run for it.
+    pub fn runs(&self) -> bool {
+        matches!(self.check, Check::Cmd(_) | Check::Test(_) | Check::Build(_))
+    }
+
     pub fn is_human(&self) -> bool {
         matches!(self.check, Check::Human(_))
     }

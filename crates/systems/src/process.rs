@@ -8,10 +8,12 @@
 //! - What it wrote before it ended is heard, also when its end is noticed first.
 //! - Whoever holds its output longer than it lives is killed with its group; whoever has left the group is not waited for.
 //! - How long it may take is for the caller to say: nobody waits any more, and the group is dropped.
+//! - A process that is killed drops nothing: what it started is ended by whoever keeps it ([`kept_by`]), if somebody does.
 
 use std::ffi::OsStr;
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -49,14 +51,36 @@ pub fn shell(line: &str) -> Command {
     command
 }
 
+/// Whoever ends what this process has started, when it can not do so itself because it was killed.
+pub trait Keeping: Send + Sync + std::fmt::Debug {
+    /// A variable by which a command is known of which nobody could be told any more.
+    fn mark(&self) -> (&str, &str);
+
+    /// The group of this number has begun.
+    fn begun(&self, group: u32);
+
+    fn ended(&self, group: u32);
+}
+
+static KEEPER: OnceLock<Weak<dyn Keeping>> = OnceLock::new();
+
+/// From now on whatever this process starts here is kept, for as long as the keeper lives. There is one a process: the first.
+pub fn kept_by(keeper: &Arc<impl Keeping + 'static>) {
+    let keeper: Weak<dyn Keeping> = Arc::downgrade(keeper) as Weak<dyn Keeping>;
+    let _ = KEEPER.set(keeper);
+}
+
 /// A command and all that it started, but for whoever has left. Dropped, they are killed.
 #[derive(Debug)]
-pub struct Group(Option<Pid>);
+pub struct Group {
+    id: Option<Pid>,
+    keeper: Option<Arc<dyn Keeping>>,
+}
 
 impl Group {
     /// Its number, which is that of the command.
     pub fn number(&self) -> Option<u32> {
-        self.0.and_then(|group| u32::try_from(group.as_raw_nonzero().get()).ok())
+        self.id.and_then(|group| u32::try_from(group.as_raw_nonzero().get()).ok())
     }
 
     pub fn terminate(&self) {
@@ -68,7 +92,7 @@ impl Group {
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
+        if let Some(group) = self.id {
             // One that has ended by itself is as dead.
             let _ = kill_process_group(group, signal);
         }
@@ -78,6 +102,9 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
+        if let (Some(keeper), Some(number)) = (&self.keeper, self.number()) {
+            keeper.ended(number);
+        }
     }
 }
 
@@ -108,8 +135,16 @@ pub async fn run(command: Command, input: &[u8], output: Keep, said: Keep) -> io
 }
 
 pub fn start(mut command: Command) -> io::Result<(Group, Running)> {
+    let keeper = KEEPER.get().and_then(Weak::upgrade);
+    if let Some((name, value)) = keeper.as_ref().map(|keeper| keeper.mark()) {
+        command.env(name, value);
+    }
     let child = command.spawn()?;
-    let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
+    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let group = Group { id, keeper };
+    if let (Some(keeper), Some(number)) = (&group.keeper, group.number()) {
+        keeper.begun(number);
+    }
     Ok((group, Running(child)))
 }
 

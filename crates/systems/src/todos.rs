@@ -19,6 +19,7 @@ mod circles;
 mod claim;
 mod depend;
 mod done;
+pub mod list;
 pub mod normal;
 pub mod plan;
 pub mod receipt;

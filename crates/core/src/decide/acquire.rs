@@ -30,8 +30,10 @@ impl Acquire {
             let detail = alloc::format!("an acquire names kinds and asks for 1 to {ACQUIRE_MAX} leases");
             return Err(Answer::Invalid(Problem::invalid(detail)));
         }
-        for kind in &self.kinds {
-            let Some(table) = draft.world().tables.current(kind) else {
+        let tables = &draft.world().tables;
+        // Of what this program can not read nothing is offered; that is no reason to refuse the others.
+        for kind in self.kinds.iter().filter(|kind| !tables.is_withdrawn(kind)) {
+            let Some(table) = tables.current(kind) else {
                 return Err(Answer::Invalid(Problem::invalid(alloc::format!(
                     "there is no lifecycle `{kind}`"
                 ))));

@@ -38,7 +38,7 @@ impl Cancel {
             return Ok(Answer::Same(item));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
-            return Err(Answer::Stale { found: item });
+            return Err(Answer::Stale { event: Event::Cancel, found: item });
         }
         let case = Case { reason: self.reason.as_deref(), ..Case::of(&request.actor) };
         let Chosen { row, to: state } = choose(draft, &item, &Event::Cancel, &case)?;

@@ -49,7 +49,8 @@ pub fn held_back(world: &World, item: &Item) -> Option<HeldBack> {
 fn is_about_the_request(guard: &Guard) -> bool {
     match guard {
         Guard::Permanent | Guard::Reason | Guard::Owner | Guard::LiveSession => true,
-        Guard::SameProof | Guard::Workspace | Guard::GatesPass | Guard::Decomposition => true,
+        Guard::SameProof | Guard::Workspace | Guard::GatesPass => true,
+        Guard::Decomposition | Guard::OutputBundle => true,
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::NoOtherRunning => false,
         Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => false,
     }

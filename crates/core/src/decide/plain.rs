@@ -63,7 +63,7 @@ impl Move {
             return Ok(Answer::Same(item));
         }
         if self.expected_version.is_some_and(|expected| expected != item.version) {
-            return Err(Answer::Stale { found: item });
+            return Err(Answer::Stale { event, found: item });
         }
         let moving: Vec<ItemId> = self.effects.moves.iter().map(|step| step.item).collect();
         let case = Case {

@@ -41,10 +41,12 @@ pub enum Guard {
     GatesPass,
     /// Attested: what the commit writes is what the domain's decomposer made of the payload.
     Decomposition,
+    /// Attested: the commit writes one output bundle, which fits its schema, and the gate that will judge it.
+    OutputBundle,
     Payload(Comparison),
 }
 
-const WORDS: [(&str, Guard); 13] = [
+const WORDS: [(&str, Guard); 14] = [
     ("attempts left", Guard::AttemptsLeft),
     ("attempts exhausted", Guard::AttemptsExhausted),
     ("permanent", Guard::Permanent),
@@ -58,6 +60,7 @@ const WORDS: [(&str, Guard); 13] = [
     ("workspace", Guard::Workspace),
     ("gates pass", Guard::GatesPass),
     ("decomposition", Guard::Decomposition),
+    ("output bundle", Guard::OutputBundle),
 ];
 
 impl Guard {
@@ -67,7 +70,8 @@ impl Guard {
     }
 
     /// Those that a system establishes.
-    pub const ATTESTED: [Guard; 3] = [Guard::Workspace, Guard::GatesPass, Guard::Decomposition];
+    pub const ATTESTED: [Guard; 4] =
+        [Guard::Workspace, Guard::GatesPass, Guard::Decomposition, Guard::OutputBundle];
 
     pub fn is_attested(&self) -> bool {
         Guard::ATTESTED.contains(self)
@@ -84,6 +88,7 @@ impl Guard {
             Guard::Decomposition => Code::NotDecomposed,
             Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => Code::TransitionRefused,
             Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => Code::TransitionRefused,
+            Guard::OutputBundle => Code::TransitionRefused,
         }
     }
 }

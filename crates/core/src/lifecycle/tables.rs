@@ -1,6 +1,6 @@
 //! Every lifecycle that is in force: by hash for the items created under it, by kind for those to come.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 
 use super::SharedTable;
@@ -12,6 +12,7 @@ use crate::word::Kind;
 pub struct Tables {
     versions: BTreeMap<Hash, SharedTable>,
     current: BTreeMap<Kind, SharedTable>,
+    withdrawn: BTreeSet<Kind>,
 }
 
 impl Tables {
@@ -21,7 +22,20 @@ impl Tables {
         let table = table.into();
         self.versions.insert(table.hash(), table.clone());
         self.current.insert(table.kind.clone(), table.clone());
+        self.withdrawn.remove(&table.kind);
         table
+    }
+
+    /// Nothing of this kind can be made: the version in force is one that this program can not read. Older ones stay for the
+    /// items they govern.
+    pub fn withdraw(&mut self, kind: &Kind) {
+        self.current.remove(kind);
+        self.withdrawn.insert(kind.clone());
+    }
+
+    /// Whether the version in force is one that this program can not read.
+    pub fn is_withdrawn(&self, kind: &Kind) -> bool {
+        self.withdrawn.contains(kind)
     }
 
     pub fn current(&self, kind: &Kind) -> Option<&SharedTable> {

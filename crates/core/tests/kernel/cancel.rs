@@ -152,7 +152,7 @@ fn a_cancel_of_a_version_that_has_passed_is_stale() {
     };
     bench.take("worker:a/1", job);
     let answer = bench.ask("api:t", of(1));
-    assert!(matches!(answer, Answer::Stale { found } if found.version == 2));
+    assert!(matches!(answer, Answer::Stale { found, .. } if found.version == 2));
     assert!(matches!(bench.ask("api:t", of(2)), Answer::Done(_)));
 }
 

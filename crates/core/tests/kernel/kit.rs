@@ -190,9 +190,9 @@ pub fn commit(execution: ExecutionId) -> Command {
     commit_with(execution, Effects::default())
 }
 
-/// As the system of the kind commits: of a claim it says that its decomposer ran.
+/// As the system of the kind commits: of a claim it says that its decomposer ran, of a work order that its bundle is there.
 pub fn commit_with(execution: ExecutionId, effects: Effects) -> Command {
-    let attests = vec![Guard::Decomposition];
+    let attests = vec![Guard::Decomposition, Guard::OutputBundle];
     Command::Commit(Commit { execution, output: None, effects, finish: false, session: None, attests })
 }
 

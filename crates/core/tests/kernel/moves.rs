@@ -74,7 +74,7 @@ fn a_move_is_a_compare_and_set_on_the_version() {
     };
     for version in [0, 2] {
         let answer = bench.ask("human:eva", approve(version));
-        assert!(matches!(answer, Answer::Stale { found } if found.version == 1));
+        assert!(matches!(answer, Answer::Stale { found, .. } if found.version == 1));
     }
     assert!(matches!(bench.ask("human:eva", approve(1)), Answer::Done(item) if item.version == 2));
     assert!(matches!(bench.ask("human:ben", approve(1)), Answer::Stale { .. }), "the second of two loses");

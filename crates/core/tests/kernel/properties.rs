@@ -94,7 +94,8 @@ impl Play {
 
 /// The same lifecycle, whose items are removed a minute after their end and given back once at no cost.
 fn kept_a_minute(source: &str) -> Option<String> {
-    let source: Vec<&str> = source.lines().filter(|line| !line.starts_with("| retention")).collect();
+    let is_ours = |line: &&str| !line.starts_with("| retention") && !line.starts_with("| interruptions");
+    let source: Vec<&str> = source.lines().filter(is_ours).collect();
     let settings = source.iter().position(|line| *line == "## Settings")?;
     let first = (settings..).find(|at| source[*at].starts_with("|--")).expect("in a table");
     Some(

@@ -99,10 +99,8 @@ fn what_an_unfinished_item_is_linked_to_stays() {
     assert!(bench.ask("system:engine", prune(job)).is_yes());
 }
 
-// covers: K-26
-#[test]
-fn a_message_that_is_not_delivered_keeps_its_item() {
-    let mut bench = Bench::with(&kept("job", "1 h"));
+/// A job that was done and sent a message; it was kept long enough. Its last entry is the fourth of the log.
+fn sent(bench: &mut Bench) -> ItemId {
     let job = bench.job();
     let execution = bench.run("worker:a/1", job);
     let message = NewMessage { label: "news".parse().unwrap(), body: body("1") };
@@ -110,9 +108,88 @@ fn a_message_that_is_not_delivered_keeps_its_item() {
         .ask("worker:a/1", commit_with(execution, Effects { messages: vec![message], ..Effects::default() }));
     bench.ask("worker:a/1", finish(execution));
     bench.wait(HOUR);
-    assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED");
-    bench.world.messages.clear();
+    bench.world.places.insert(job, 4);
+    job
+}
+
+fn webhook(bench: &mut Bench) -> ItemId {
+    bench.create("api:t", "webhook", r#"{"name":"hook","url":"https://example.com","secrets":["env:A"]}"#)
+}
+
+// covers: K-26
+#[test]
+fn a_message_that_nobody_follows_keeps_nothing() {
+    let mut bench = Bench::with(&kept("job", "1 h"));
+    let job = sent(&mut bench);
+    // Whoever follows another store, or reads the log for something else, waits for no message of this one.
+    for other in ["subscriber a of other", "todos/validated/default"] {
+        bench.world.marks.insert(other.parse().unwrap(), 0);
+    }
     assert!(bench.ask("system:engine", prune(job)).is_yes());
+    assert!(bench.world.messages.is_empty());
+}
+
+// covers: K-26
+#[test]
+fn a_message_that_a_subscriber_has_not_heard_keeps_its_item() {
+    let mut bench = Bench::with(&kept("job", "1 h"));
+    let job = sent(&mut bench);
+    let marks: [tenure_core::word::Key; 2] =
+        ["subscriber a of default", "subscriber b of default"].map(|mark| mark.parse().unwrap());
+    for (first, second) in [(0, 4), (3, 9), (4, 3)] {
+        bench.world.marks = [(marks[0].clone(), first), (marks[1].clone(), second)].into();
+        assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED", "{first} {second}");
+    }
+    bench.world.marks = marks.map(|mark| (mark, 4)).into();
+    bench.world.places.clear();
+    assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED", "it has no place yet");
+    bench.world.places.insert(job, 4);
+    assert!(bench.ask("system:engine", prune(job)).is_yes());
+}
+
+// covers: K-26
+#[test]
+fn a_message_that_a_webhook_is_owed_keeps_its_item() {
+    let mut bench = Bench::with(&kept("job", "1 h"));
+    let early = sent(&mut bench);
+    let hook = webhook(&mut bench);
+    assert!(bench.ask("system:engine", prune(early)).is_yes(), "it was sent before the webhook was there");
+    let job = sent(&mut bench);
+    assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED");
+    let mark: tenure_core::word::Key = "webhooks of default".parse().unwrap();
+    bench.world.marks.insert(mark.clone(), 3);
+    assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED");
+    bench.world.marks.insert(mark.clone(), 4);
+    assert!(bench.decide("system:engine", prune(job)).answer.is_yes());
+    // With the webhook goes what it was owed.
+    bench.world.marks.insert(mark, 0);
+    let remove = Command::Move(Move::new(hook, "remove".parse().unwrap()));
+    assert!(bench.ask("human:h", remove).is_yes());
+    assert!(bench.ask("system:engine", prune(job)).is_yes());
+}
+
+// covers: K-26
+#[test]
+fn a_message_is_kept_while_it_is_on_its_way() {
+    let mut bench = Bench::with(&kept("job", "1 h"));
+    let job = sent(&mut bench);
+    let payload = format!(r#"{{"webhook":"w","item":"{job}","version":3,"ordinal":0,"at":"now"}}"#);
+    let link = Link { label: "message".parse().unwrap(), to: job };
+    let delivery = Create { links: vec![link], ..new("delivery", &payload) };
+    let deliveries = [(); 2].map(|()| bench.created("system:engine", delivery.clone()).id);
+    assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED");
+    for (delivery, ends) in deliveries.into_iter().zip(["commit", "fail"]) {
+        let execution = bench.run("worker:a/1", delivery);
+        assert_eq!(bench.refusal("system:engine", prune(job)), "TRANSITION_REFUSED", "{ends}");
+        let end = match ends {
+            "commit" => commit(execution),
+            _ => fail_for_good(execution),
+        };
+        assert!(bench.ask("worker:a/1", end).is_yes());
+        bench.ask("worker:a/1", finish(execution));
+    }
+    assert_eq!(bench.state(deliveries[1]), "FAILED");
+    assert!(bench.ask("system:engine", prune(job)).is_yes(), "one arrived, one was given up");
 }
 
 #[test]
@@ -177,6 +254,20 @@ fn what_is_given_back_too_often_fails() {
         assert_eq!((end.cause.as_str(), end.reason.as_deref()), ("fail", Some("interrupted too often")));
         assert_eq!(bench.ask("worker:a/1", release(execution)), first, "repeated it is the same");
         assert_eq!((bench.item(job).failures, bench.state(job)), (failures, state));
+    }
+}
+
+// A webhook may be paused for a week: what waits for it is given back all the time, and is not given up.
+// covers: K-26
+#[test]
+fn a_delivery_is_held_back_for_as_long_as_its_webhook_is_paused() {
+    let mut bench = Bench::new();
+    let payload = r#"{"webhook":"w","item":"i","version":3,"ordinal":0,"at":"now"}"#;
+    let delivery = bench.created("system:engine", new("delivery", payload)).id;
+    for _ in 0..2_000 {
+        let execution = bench.run("worker:a/1", delivery);
+        assert!(bench.ask("worker:a/1", release(execution)).is_yes());
+        assert_eq!((bench.state(delivery), bench.item(delivery).failures), ("PENDING", 0));
     }
 }
 

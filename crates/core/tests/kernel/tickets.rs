@@ -55,6 +55,21 @@ fn judged(bench: &mut Bench, ticket: ItemId, event: ItemId) -> (ItemId, Executio
     (order, bench.run("worker:gate/1", gate))
 }
 
+// covers: M-03
+#[test]
+fn a_work_order_is_not_executed_by_a_commit_of_ones_own() {
+    let mut bench = Bench::new();
+    let order = bench.create("system:engine", "work_order", r#"{"event_id":"e","ticket_id":"t"}"#);
+    let runner = bench.run("worker:runner/1", order);
+    for records in [vec![], vec![record("output_bundle", "1", "{}")]] {
+        let effects = Effects { records, ..Effects::default() };
+        let (output, finish, session, attests) = (None, true, None, Vec::new());
+        let commit = Commit { execution: runner, output, effects, finish, session, attests };
+        assert_eq!(bench.refusal("worker:runner/1", Command::Commit(commit)), "TRANSITION_REFUSED");
+    }
+    assert_eq!(bench.state(order), "EXECUTING", "it is held as before");
+}
+
 fn judgement(ticket: ItemId, event: &str) -> Effects {
     Effects {
         records: vec![record("run_record", "1", "{}"), record("pause_state", "1", "{}")],

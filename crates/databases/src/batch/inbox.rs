@@ -13,7 +13,8 @@ use tenure_core::request::{Command, Create, Need, Request};
 use tenure_core::time::Time;
 use tenure_core::word::Store;
 
-use super::{Plan, TRIES_MAX, finish};
+use super::patience::Patience;
+use super::{Plan, finish};
 use crate::{BatchId, Database, Error, Posted, Tx};
 
 /// The store of a row that names none.
@@ -33,23 +34,18 @@ pub struct Turn {
 /// Takes in the oldest rows. None left is a turn of zeros.
 pub async fn take_in<D: Database>(database: &D, limit: usize, draw: &mut Draw) -> Result<Turn, Error> {
     let mut limit = limit.clamp(1, TURN_MAX);
-    let mut failure = Error::LostRace("no try was made".to_string());
-    let mut races = 0;
-    while races < TRIES_MAX {
+    let mut patience = Patience::new();
+    loop {
         let batch = BatchId(u128::from(draw.number()) << 64 | u128::from(draw.number()));
         match attempt(database, batch, limit, draw, None).await {
             Ok(turn) => return Ok(turn),
-            Err(error @ Error::LostRace(_)) => {
-                failure = error;
-                races += 1;
-            }
+            Err(Error::LostRace(_)) if patience.wait(database, draw).await => {}
             // The database refuses what one of the rows asks for: fewer at once, until that row stands alone.
             Err(Error::Statement(_)) if limit > 1 => limit /= 2,
             Err(Error::Statement(why)) => return attempt(database, batch, 1, draw, Some(&why)).await,
             Err(error) => return Err(error),
         }
     }
-    Err(failure)
 }
 
 /// One transaction. With `refuse`, the oldest row is not tried but kept with that reason.

@@ -213,7 +213,7 @@ pub(super) static RULES: &[Rule] = &[
         check: Check::note(
             "deliveries that failed",
             "K-26",
-            "look at the webhook's address, then send them again with `redrive`",
+            "look at the webhook's address, then send them again with `tenure item bulk redrive --kind delivery --reason WORDS`",
         ),
         slice: &DELIVERIES,
         sql: "select x.id, 'was not delivered, store ' || x.store from {slice} x",

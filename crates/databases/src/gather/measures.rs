@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Replies;
+use crate::Error;
+use crate::batch::TORN;
 use crate::measure::{Histogram, Since};
 
 /// A batch has at most a thousand requests.
@@ -17,11 +19,13 @@ pub struct Measures {
     /// Microseconds from a batch's begin to its durable commit.
     pub times: Histogram,
     failed: AtomicU64,
+    torn: AtomicU64,
 }
 
 impl Default for Measures {
     fn default() -> Measures {
-        Measures { sizes: Histogram::new(SIZES), times: Histogram::new(TIMES), failed: AtomicU64::new(0) }
+        let (sizes, times) = (Histogram::new(SIZES), Histogram::new(TIMES));
+        Measures { sizes, times, failed: AtomicU64::new(0), torn: AtomicU64::new(0) }
     }
 }
 
@@ -32,7 +36,15 @@ impl Measures {
         let failed = replies.iter().filter(|reply| reply.is_err()).count();
         if failed > 0 {
             self.failed.fetch_add(failed as u64, Ordering::Relaxed);
+            let is_torn = |reply: &&Result<_, Error>| matches!(reply, Err(Error::Statement(why)) if why.ends_with(TORN));
+            let torn = replies.iter().filter(is_torn).count();
+            self.torn.fetch_add(torn as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Of these, requests whose transaction was taken back as a whole because a row was not as it had been decided on.
+    pub fn torn(&self) -> u64 {
+        self.torn.load(Ordering::Relaxed)
     }
 
     /// Requests that got no answer because the database failed.

@@ -42,6 +42,10 @@ impl<D: Database> Database for Shield<D> {
         caught(self.0.settle(batch)).await.unwrap_or_else(|panic| Err(Error::Unknown(panic)))
     }
 
+    fn pause(&self, span: Duration) -> impl Future<Output = ()> + Send {
+        self.0.pause(span)
+    }
+
     fn tables(&self) -> Arc<Tables> {
         self.0.tables()
     }

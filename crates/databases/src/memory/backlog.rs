@@ -30,7 +30,8 @@ fn none(item: &Item) -> Backlog {
 fn add(backlog: &mut Backlog, item: &Item) {
     let count = match item.phase() {
         Phase::Ready => {
-            backlog.first_at = Some(backlog.first_at.map_or(item.run_at, |first| first.min(item.run_at)));
+            let since = item.run_at.max(item.updated);
+            backlog.first_at = Some(backlog.first_at.map_or(since, |first| first.min(since)));
             // As a row has it: true when it was last written.
             if item.slot(item.updated) == Slot::Scheduled {
                 &mut backlog.scheduled

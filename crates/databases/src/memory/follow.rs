@@ -12,13 +12,18 @@ use crate::{Error, PAGE_MAX};
 
 impl Follow for Memory {
     async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
-        Ok(self.kept.lock().await.marks.get(name).copied())
+        Ok(self.kept.lock().await.world.marks.get(name).copied())
     }
 
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
         let mut kept = self.kept.lock().await;
-        let mark = kept.marks.entry(name.clone()).or_default();
+        let mark = kept.world.marks.entry(name.clone()).or_default();
         *mark = value.max(*mark);
+        Ok(())
+    }
+
+    async fn forget_mark(&self, name: &Key) -> Result<(), Error> {
+        self.kept.lock().await.world.marks.remove(name);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! A backup by PostgreSQL's own `pg_dump`: one snapshot of the schema, taken while it is in use.
 
 use std::ffi::OsString;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -20,6 +21,8 @@ pub fn backup(url: &str, to: &Path) -> Result<(), OpenError> {
     }
     let mut draft: OsString = to.as_os_str().to_owned();
     draft.push(format!(".{}.part", std::process::id()));
+    // A copy of everything is its owner's alone; `pg_dump` writes into a file that it finds.
+    let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
     let mut dump = Command::new("pg_dump");
     dump.args(["--format=custom", "--no-password", "--no-owner"]).arg("--schema").arg(&address.schema);
     dump.arg("--file").arg(&draft);

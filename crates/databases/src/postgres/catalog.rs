@@ -3,7 +3,7 @@
 //! Both are written by transactions of their own and never change once they are committed, so they are remembered. Which
 //! lifecycle is in force can change: a number in `meta` grows with it, and every batch looks at that number.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
 
 use tenure_core::hash::Hash;
@@ -29,6 +29,8 @@ pub(super) struct Known {
     pub laned: Vec<i32>,
     /// Those whose ready items wait behind their lane.
     pub behind: Vec<i32>,
+    /// Those that this program can not read.
+    pub foreign: BTreeMap<i32, Kind>,
     pub queues: HashMap<i32, (Store, Kind)>,
     queue_numbers: HashMap<Store, HashMap<Kind, i32>>,
 }
@@ -39,7 +41,22 @@ impl Known {
     }
 
     pub fn lifecycle(&self, number: i32) -> Result<&SharedTable, Damaged> {
-        self.lifecycles.get(&number).ok_or_else(|| Damaged(format!("there is no lifecycle {number}")))
+        self.lifecycles.get(&number).ok_or_else(|| match self.foreign.get(&number) {
+            Some(kind) => Damaged(format!(
+                "its lifecycle {kind} (number {number}) is not one that this program can read"
+            )),
+            None => Damaged(format!("there is no lifecycle {number}")),
+        })
+    }
+
+    /// Whether it need not be asked what a number means.
+    pub fn has_lifecycle(&self, number: i32) -> bool {
+        self.lifecycles.contains_key(&number) || self.foreign.contains_key(&number)
+    }
+
+    /// Whether some items of a kind can not be read.
+    pub fn is_foreign(&self, kind: &Kind) -> bool {
+        self.foreign.values().any(|foreign| foreign == kind)
     }
 
     pub fn store(&self, queue: i32) -> Result<&Store, Damaged> {
@@ -158,18 +175,29 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
         "update @.lifecycles set in_force = false where kind = $1 and in_force and hash <> $2";
     const KEEP: &str = "insert into @.lifecycles (hash, kind, source, in_force) values ($1, $2, $3, true) \
                         on conflict (hash) do update set source = excluded.source, in_force = true \
-                        returning lifecycle";
+                        returning lifecycle, complete";
     let answers = connection
         .ask(vec![
             Ask::count(RETIRE, [text(&table.kind), bytes(&hash.0)]),
             Ask::rows(KEEP, [bytes(&hash.0), text(&table.kind), text(&table.source)]),
         ])
         .await?;
-    let number: i32 = answers
+    let (number, is_complete): (i32, bool) = answers
         .last()
         .and_then(|answer| answer.rows.first())
-        .map(|row| row.get(0))
+        .map(|row| (row.get(0), row.get(1)))
         .ok_or_else(|| Error::Statement("the lifecycle was not kept".to_string()))?;
+    let mut asks = Vec::new();
+    if !is_complete {
+        asks.extend(parts(number, table));
+    }
+    const GROW: &str = "update @.meta set value = (value::bigint + 1)::text where name = 'catalog'";
+    asks.extend([Ask::count(GROW, []), Ask::plain("commit")]);
+    connection.ask(asks).await.map(drop)
+}
+
+/// What makes a lifecycle whole. After that the schema lets nobody add to it.
+fn parts(number: i32, table: &Table) -> [Ask<'_>; 3] {
     let states: Vec<i16> = (0..).take(table.states.len()).collect();
     let names: Vec<&str> = table.states.iter().map(|state| state.name.as_str()).collect();
     let phases: Vec<&str> = table.states.iter().map(|state| state.phase.as_str()).collect();
@@ -177,20 +205,17 @@ async fn add(connection: &Connection, table: &Table, how: Adding) -> Result<(), 
         table.moves().into_iter().map(|(from, to)| (i16::from(from.0), i16::from(to.0))).unzip();
     const STATES: &str = "insert into @.states select $1, * from unnest($2, $3, $4) on conflict do nothing";
     const MOVES: &str = "insert into @.moves select $1, * from unnest($2, $3) on conflict do nothing";
-    const GROW: &str = "update @.meta set value = (value::bigint + 1)::text where name = 'catalog'";
-    connection
-        .ask(vec![
-            Ask::count(STATES, [int(number), shorts(states), texts(names), texts(phases)]),
-            Ask::count(MOVES, [int(number), shorts(from), shorts(to)]),
-            Ask::count(GROW, []),
-            Ask::plain("commit"),
-        ])
-        .await
-        .map(drop)
+    const COMPLETE: &str = "update @.lifecycles set complete = true where lifecycle = $1";
+    [
+        Ask::count(STATES, [int(number), shorts(states), texts(names), texts(phases)]),
+        Ask::count(MOVES, [int(number), shorts(from), shorts(to)]),
+        Ask::count(COMPLETE, [int(number)]),
+    ]
 }
 
 async fn read(connection: &Connection, expected: &Tables) -> Result<Known, Error> {
-    const LIFECYCLES: &str = "select lifecycle, hash, source from @.lifecycles order by in_force, lifecycle";
+    const LIFECYCLES: &str =
+        "select lifecycle, hash, source, kind, in_force from @.lifecycles order by in_force, lifecycle";
     let answers = connection
         .ask(vec![
             Ask::rows("select value::bigint from @.meta where name = 'catalog'", []),
@@ -207,9 +232,15 @@ async fn read(connection: &Connection, expected: &Tables) -> Result<Known, Error
     for row in &lifecycles.rows {
         let (number, hash, source): (i32, &[u8], &str) = (row.get(0), row.get(1), row.get(2));
         let hash = hash.try_into().map(Hash).ok();
-        let table = hash
-            .and_then(|hash| expected.kept(&hash, source))
-            .ok_or_else(|| Error::Statement(format!("lifecycle {number} is not what it was kept as")))?;
+        let Some(table) = hash.and_then(|hash| expected.kept(&hash, source)) else {
+            let damaged = |why: Damaged| Error::Statement(format!("lifecycle {number}: {why}"));
+            let kind: Kind = word(row.get(3)).map_err(damaged)?;
+            if row.get(4) {
+                tables.withdraw(&kind);
+            }
+            known.foreign.insert(number, kind);
+            continue;
+        };
         let table = tables.add(table);
         known.add_lifecycle(number, table);
     }

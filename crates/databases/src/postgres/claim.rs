@@ -69,6 +69,20 @@ const SET_ASIDE: &str = "update @.items set slot = -1 where id = any($1)";
 const SAY_WHY: &str = "insert into @.quarantine (item, why, at) select u.*, $3 from unnest($1, $2) as u \
     on conflict do nothing";
 
+/// The statements with which a claim looks for candidates, as they are prepared for so many of them in a schema: for whoever asks the
+/// server for their plans.
+pub fn claim_statements(schema: &str, limit: usize) -> Vec<(&'static str, String)> {
+    let all = [
+        ("ready", READY),
+        ("one behind", NEXT_BEHIND),
+        ("all behind", ALL_BEHIND),
+        ("any due", ANY_DUE),
+        ("promote", PROMOTE),
+    ];
+    let limit = limit.next_power_of_two().to_string();
+    all.into_iter().map(|(name, text)| (name, text.replace('@', schema).replace('#', &limit))).collect()
+}
+
 /// What was claimed in this transaction, for the hints.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
@@ -129,7 +143,10 @@ impl PostgresTx<'_> {
         after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<Place>, Error> {
-        if limit == 0 || !self.known.tables.versions().any(|table| table.kind == *kind) {
+        if limit == 0
+            || self.known.is_foreign(kind)
+            || !self.known.tables.versions().any(|table| table.kind == *kind)
+        {
             return Ok(Vec::new());
         }
         let Some(queue) = self.database.catalog.find(store, kind).await? else { return Ok(Vec::new()) };

@@ -184,7 +184,9 @@ impl PostgresTx<'_> {
                 _ => self.database.governed.forget(*queue),
             }
         }
-        self.count_active(world).await?;
+        // Whoever gives an order has the kind to itself: if there is no row none comes but its own, which is no news to its batch.
+        self.controls.extend(&controls.orders);
+        self.count_active(&controls.orders, world).await?;
         Ok(probes)
     }
 
@@ -213,17 +215,17 @@ impl PostgresTx<'_> {
         Ok(())
     }
 
-    async fn count_active(&mut self, world: &mut World) -> Result<(), Error> {
+    async fn count_active(&mut self, orders: &BTreeSet<i32>, world: &mut World) -> Result<(), Error> {
         let mut limited: Vec<(i32, QueueKey)> = Vec::new();
         for queue in self.controls.iter().copied().collect::<Vec<_>>() {
             let key = self.queue_key(queue).await?;
             let plain = Control::default();
             let control = world.controls.get(&key).unwrap_or(&plain);
             let rules = self.known.tables.current(&key.kind).map(|table| Rules::of(table, control));
-            // What is not limited is not counted, and nobody asks for it.
+            // What is not limited is not counted, and nobody asks for it; but an order may limit it for the rest of its batch.
             match rules.and_then(|rules| rules.concurrency) {
-                Some(_) => limited.push((queue, key)),
-                None => drop(world.active.insert(key, 0)),
+                None if !orders.contains(&queue) => drop(world.active.insert(key, 0)),
+                _ => limited.push((queue, key)),
             }
         }
         if limited.is_empty() {

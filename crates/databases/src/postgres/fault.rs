@@ -3,6 +3,7 @@
 use tokio_postgres::Error as Cause;
 use tokio_postgres::error::SqlState;
 
+use crate::batch::TORN;
 use crate::{Commit, Error};
 
 /// A statement failed; nothing of its transaction will be written.
@@ -12,7 +13,7 @@ pub(super) fn of(cause: &Cause) -> Error {
     };
     let text = match error.constraint() {
         // A count that was not the planned one, where nobody could wait for it.
-        _ if *error.code() == SqlState::DIVISION_BY_ZERO => "a row is not as it was locked".to_string(),
+        _ if *error.code() == SqlState::DIVISION_BY_ZERO => TORN.to_string(),
         Some(constraint) => format!("{} ({constraint}, {})", error.message(), error.code().code()),
         None => format!("{} ({})", error.message(), error.code().code()),
     };

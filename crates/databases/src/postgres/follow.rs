@@ -16,6 +16,7 @@ use crate::{Error, PAGE_MAX};
 const MARK: &str = "select value from @.marks where name = $1";
 const SET_MARK: &str = "insert into @.marks as m (name, value) values ($1, $2) \
     on conflict (name) do update set value = excluded.value where excluded.value > m.value";
+const FORGET_MARK: &str = "delete from @.marks where name = $1";
 const SECRET: &str = "select value from @.meta where name = 'secret'";
 const MESSAGE: &str = "select o.label, o.body from @.outbox o join @.items i on i.id = o.item \
     join @.queues q on q.queue = i.queue \
@@ -33,6 +34,10 @@ impl Follow for Postgres {
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
         let params = [text(name), long(signed(value))];
         self.pool.lend().await?.one(Ask::count(SET_MARK, params)).await.map(drop)
+    }
+
+    async fn forget_mark(&self, name: &Key) -> Result<(), Error> {
+        self.pool.lend().await?.one(Ask::count(FORGET_MARK, [text(name)])).await.map(drop)
     }
 
     async fn secret(&self) -> Result<String, Error> {

@@ -129,6 +129,9 @@ impl PostgresTx<'_> {
             self.load_needed(&need.removals, &mut world).await?;
             hanging.others.extend(world.linked.iter().map(|(_, from)| *from));
         }
+        if !need.followed.is_empty() {
+            hanging.others.extend(self.load_followers(need, &mut world).await?);
+        }
         hanging.executions.extend(need.executions.iter().copied());
         for row in rows {
             let (item, held) = self.read(&row).await?;
@@ -252,7 +255,7 @@ impl PostgresTx<'_> {
 
     pub(super) async fn try_read(&mut self, row: &Row) -> Result<Result<(Item, Held), Damaged>, Error> {
         let (queue, lifecycle): (i32, i32) = (row.get(1), row.get(2));
-        if !self.known.queues.contains_key(&queue) || !self.known.lifecycles.contains_key(&lifecycle) {
+        if !self.known.queues.contains_key(&queue) || !self.known.has_lifecycle(lifecycle) {
             self.refresh().await?;
         }
         Ok(item(row, &self.known, &mut self.memo))

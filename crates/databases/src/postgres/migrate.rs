@@ -34,6 +34,7 @@ migrations! {
     4 "0004_marks";
     5 "0005_prune";
     6 "0006_secret";
+    7 "0007_lifecycles";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.

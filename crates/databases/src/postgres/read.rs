@@ -78,21 +78,26 @@ const NEWEST_ENDED: &str = list_by_queue!("<", " desc");
 /// What is over: a lease, or the window of one that has not committed.
 const OVERDUE: &str = "select i.id, i.queue, i.fence from @.queues q cross join lateral ( \
         select i.id, i.queue, i.fence from @.items i where i.queue = q.queue and i.slot = 3 and i.id > $1 \
+        and i.lifecycle <> all($4) \
         and (i.expires <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
         or (i.committed is null \
             and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
         order by i.id limit $3) i \
     order by i.id limit $3";
 const LAPSED: &str = "select i.id, i.queue, i.fence, i.session from @.items i \
-    where i.session is not null and i.id > $1 \
+    where i.session is not null and i.id > $1 and i.lifecycle <> all($3) \
     and not exists (select from @.items s where s.id = i.session and s.owner is not null) \
     order by i.id limit $2";
-/// In the order of the index of what is scheduled, so that one entry of it is read.
+/// In the order of the indexes of what is scheduled and of keys that wait for their rate, so that one entry of each is read.
 const UPCOMING: &str = "select q.kind, \
-    n.run_at - coalesce($3, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
-    from @.queues q cross join lateral (select i.run_at from @.items i \
-        where i.queue = q.queue and i.slot = 1 order by i.run_at, i.id limit 1) n \
-    where q.store = $1 and q.kind = any($2)";
+    min(n.at) - coalesce($3, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+    from @.queues q cross join lateral ( \
+        (select i.run_at as at from @.items i \
+            where i.queue = q.queue and i.slot = 1 order by i.run_at, i.id limit 1) \
+        union all (select l.more_at from @.lanes l \
+            where l.queue = q.queue and l.more_at is not null and l.next_id is not null \
+            order by l.more_at limit 1)) n \
+    where q.store = $1 and q.kind = any($2) group by q.kind";
 
 impl Postgres {
     pub(super) async fn read_item(&self, store: &Store, item: ItemId) -> Result<Option<Item>, Error> {
@@ -190,7 +195,9 @@ impl Postgres {
         let found = lent.one(Ask::rows(list, params)).await?;
         let known = self.known_for(&found.rows).await?;
         let mut memo = Memo::default();
-        found.rows.iter().map(|row| read(row, &known, &mut memo).map(|(item, _)| item)).collect()
+        // What this program can not read is left out: the rest of the list is still true.
+        let readable = found.rows.iter().filter(|row| !known.foreign.contains_key(&row.get::<_, i32>(2)));
+        readable.map(|row| read(row, &known, &mut memo).map(|(item, _)| item)).collect()
     }
 
     pub(super) async fn read_due(
@@ -202,10 +209,12 @@ impl Postgres {
         let after = id(after.map_or(Uuid(0), Uuid::from));
         let limit = long(count(limit));
         let now = self.clock.as_ref().map(|clock| clock().micros());
+        // They are swept by who can read them.
+        let foreign = ints(self.catalog.known().foreign.keys().copied().collect());
         let lent = self.pool.lend().await?;
         let ask = match what {
-            Overdue::Time => Ask::rows(OVERDUE, [after, long_or_null(now), limit]),
-            Overdue::Lapsed => Ask::rows(LAPSED, [after, limit]),
+            Overdue::Time => Ask::rows(OVERDUE, [after, long_or_null(now), limit, foreign]),
+            Overdue::Lapsed => Ask::rows(LAPSED, [after, limit, foreign]),
         };
         let found = lent.one(ask).await?;
         let mut known = self.catalog.known();
@@ -247,10 +256,8 @@ impl Postgres {
     /// What is known, asked for anew when a row names something that is not.
     async fn known_for(&self, rows: &[Row]) -> Result<Arc<Known>, Error> {
         let known = self.catalog.known();
-        let is_known = |row: &Row| {
-            known.queues.contains_key(&row.get::<_, i32>(1))
-                && known.lifecycles.contains_key(&row.get::<_, i32>(2))
-        };
+        let is_known =
+            |row: &Row| known.queues.contains_key(&row.get::<_, i32>(1)) && known.has_lifecycle(row.get(2));
         if rows.iter().all(is_known) { Ok(known) } else { self.catalog.refresh().await }
     }
 }

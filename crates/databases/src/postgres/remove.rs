@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use tenure_core::follower::WEBHOOK;
 use tenure_core::id::ItemId;
 use tenure_core::item::Item;
 use tenure_core::replay::names;
+use tenure_core::request::Need;
 use tenure_core::world::{Message, NameKey, World};
 
 use super::load::{self, uuids};
 use super::pool::Ask;
 use super::tx::PostgresTx;
-use super::value::{Uuid, ids, longs, owned_texts, texts};
+use super::value::{Uuid, ids, longs, owned_texts, text, texts};
 use super::write::{Counts, Wave};
 use crate::Error;
 use crate::row::bytes::word;
@@ -22,6 +24,12 @@ const SEGMENTS: &str = "select segment, lines from @.segments where segment = an
 const MESSAGES: &str = "select item, version, ordinal, label, body from @.outbox where item = any($1) \
     order by item, version, ordinal";
 const LINKED: &str = "select target, item from @.linked where target = any($1)";
+
+const MARKS: &str = "select name, value from @.marks";
+const PLACES: &str = "select i.id, s.pos + s.entries - 1 from @.items i join @.segments s on s.segment = i.segment \
+    where i.id = any($1) and s.pos is not null";
+const WEBHOOKS: &str = "select l.open from @.lanes l join @.queues q on q.queue = l.queue \
+    where q.store = any($1) and q.kind = $2 and l.open is not null";
 
 const LINK: &str = "insert into @.linked (target, item) select * from unnest($1, $2) on conflict do nothing";
 const UNNAME: &str = "delete from @.names n using unnest($1, $2, $3) as u (store, scope, name) \
@@ -95,6 +103,32 @@ impl PostgresTx<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Who follows the log, and where in it the items are. Answers the webhooks that stand.
+    pub(super) async fn load_followers(
+        &mut self,
+        need: &Need,
+        world: &mut World,
+    ) -> Result<Vec<ItemId>, Error> {
+        let stores = texts(need.followed.iter().map(|store| &**store).collect());
+        let asks = vec![
+            Ask::rows(MARKS, []),
+            Ask::rows(PLACES, [ids(uuids(&need.removals))]),
+            Ask::rows(WEBHOOKS, [stores, text(WEBHOOK)]),
+        ];
+        let answers = self.ask(asks).await?;
+        let [marks, places, webhooks] = &answers[..] else { return Ok(Vec::new()) };
+        let damaged = |why: Damaged| Error::Statement(format!("who follows the log: {why}"));
+        for row in &marks.rows {
+            let (name, value) = (word(row.get(0)).map_err(damaged)?, unsigned(row.get(1)).map_err(damaged)?);
+            world.marks.insert(name, value);
+        }
+        for row in &places.rows {
+            let place = unsigned(row.get(1)).map_err(damaged)?;
+            world.places.insert(row.get::<_, Uuid>(0).into(), place);
+        }
+        Ok(webhooks.rows.iter().map(|row| row.get::<_, Uuid>(0).into()).collect())
     }
 
     /// What takes rows away, and the links that say where that must not happen.

@@ -25,7 +25,7 @@ pub(super) const LOOK_MS_MAX: u32 = 30_000;
 
 /// Plans that do not depend on statistics: every statement of ours goes by an index, and the plan that is right for a
 /// million rows does no harm to ten. Compiling a plan that runs for a millisecond does.
-const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off \
+pub const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off \
                         -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off \
                         -c idle_in_transaction_session_timeout=60000";
 

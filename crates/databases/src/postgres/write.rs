@@ -20,6 +20,7 @@ use super::value::{
     shorts, texts, texts_or_null,
 };
 use crate::Error;
+use crate::batch::TORN;
 use crate::row::execution::{self, ExecutionRow};
 use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
 use crate::row::{name, signed, slot_number, status_number};
@@ -187,7 +188,7 @@ impl PostgresTx<'_> {
         let written = if kept.is_empty() { 0 } else { self.write_now(&kept).await? };
         match written == kept.len() {
             true => Ok(()),
-            false => Err(Error::Statement(format!("{written} of {} rows were written", kept.len()))),
+            false => Err(Error::Statement(format!("{written} of {} rows were written: {TORN}", kept.len()))),
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::fault::error_of;
+use super::open::make_private;
 use crate::Error;
 
 /// Copies what this connection sees. The copy appears whole or not at all, and replaces nothing.
@@ -27,6 +28,8 @@ pub(super) fn backup(connection: &Connection, to: &Path) -> Result<(), Error> {
 
 fn copy(connection: &Connection, draft: &Path, to: &Path) -> Result<(), Error> {
     let name = draft.to_str().ok_or_else(|| Error::Statement("the path is not UTF-8".to_string()))?;
+    // What it is a copy of is its owner's alone, too.
+    make_private(draft);
     connection.execute("vacuum into ?1", [name]).map_err(|error| error_of(&error))?;
     let failed = |error: io::Error| Error::Unavailable(format!("the backup {}: {error}", to.display()));
     File::open(draft).and_then(|file| file.sync_all()).map_err(failed)?;

@@ -3,7 +3,7 @@
 //! Lifecycles are read again when their generation has changed, which every transaction looks at: another process may
 //! have added one. A queue's number never changes once it is committed, so it is remembered for good, and only then.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -22,6 +22,8 @@ pub(super) struct Lifecycles {
     pub tables: Arc<Tables>,
     numbers: HashMap<Hash, i64>,
     versions: HashMap<i64, SharedTable>,
+    /// Those that this program can not read, by number.
+    pub foreign: BTreeMap<i64, Kind>,
 }
 
 impl Lifecycles {
@@ -48,13 +50,21 @@ impl Lifecycles {
         let mut lifecycles = Lifecycles { generation, ..Lifecycles::default() };
         let mut tables = Tables::default();
         // Those in force come last: the one that is added last is the current one of its kind.
-        let sql = "select lifecycle, hash, kind, source from lifecycles order by in_force, lifecycle";
+        let sql =
+            "select lifecycle, hash, kind, source, in_force from lifecycles order by in_force, lifecycle";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (number, hash): (i64, [u8; 32]) = (row.get(0)?, row.get(1)?);
             let (kind, source): (String, String) = (row.get(2)?, row.get(3)?);
-            let table = known.kept(&Hash(hash), &source).ok_or_else(|| unreadable(&kind, number))?;
+            let Some(table) = known.kept(&Hash(hash), &source) else {
+                let kind: Kind = crate::row::bytes::word(&kind)?;
+                if row.get(4)? {
+                    tables.withdraw(&kind);
+                }
+                lifecycles.foreign.insert(number, kind);
+                continue;
+            };
             let table = tables.add(table);
             lifecycles.numbers.insert(table.hash(), number);
             lifecycles.versions.insert(number, table);
@@ -64,7 +74,15 @@ impl Lifecycles {
     }
 
     pub fn table(&self, number: i64) -> Result<&SharedTable, Damaged> {
-        self.versions.get(&number).ok_or_else(|| Damaged(format!("there is no lifecycle number {number}")))
+        self.versions.get(&number).ok_or_else(|| match self.foreign.get(&number) {
+            Some(kind) => unreadable(kind, number),
+            None => Damaged(format!("there is no lifecycle number {number}")),
+        })
+    }
+
+    /// Whether some items of a kind can not be read.
+    pub fn is_foreign(&self, kind: &Kind) -> bool {
+        self.foreign.values().any(|foreign| foreign == kind)
     }
 
     /// The number of an item's lifecycle.
@@ -84,8 +102,8 @@ impl Lifecycles {
     }
 }
 
-fn unreadable(kind: &str, number: i64) -> Fault {
-    Fault::Row(Damaged(format!("the lifecycle {kind} (number {number}) is not one this program can read")))
+fn unreadable(kind: &Kind, number: i64) -> Damaged {
+    Damaged(format!("its lifecycle {kind} (number {number}) is not one that this program can read"))
 }
 
 /// Adds a lifecycle or a new version of one and puts it in force. One that is known already is put in force again, with
@@ -100,9 +118,12 @@ pub(super) fn add_table(connection: &Connection, table: &Table) -> Result<(), ru
         let sql = "update lifecycles set in_force = 1, source = ?2 where lifecycle = ?1";
         connection.execute(sql, params![number, &*table.source])?;
     } else {
-        let sql = "insert into lifecycles (hash, kind, source, in_force) values (?1, ?2, ?3, 1)";
+        let sql = "insert into lifecycles (hash, kind, source, in_force, complete) values (?1, ?2, ?3, 1, 0)";
         connection.execute(sql, params![hash, kind, &*table.source])?;
-        add_moves(connection, connection.last_insert_rowid(), table)?;
+        let number = connection.last_insert_rowid();
+        add_moves(connection, number, table)?;
+        // From here on the schema lets nobody add to it.
+        connection.execute("update lifecycles set complete = 1 where lifecycle = ?1", [number])?;
     }
     connection.execute("update meta set value = value + 1 where name = 'lifecycles'", [])?;
     Ok(())

@@ -33,6 +33,9 @@ pub(super) fn claim(
     let Some(queue) = context.queues.number(context.connection, store, kind)? else {
         return Ok(Vec::new());
     };
+    if context.lifecycles.is_foreign(kind) {
+        return Ok(Vec::new());
+    }
     promote(parts, queue)?;
     let_time_pass(parts, queue)?;
     // A row that can not be read is taken out of the way and the rest is looked at again.

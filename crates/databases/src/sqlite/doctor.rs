@@ -176,7 +176,7 @@ impl Facts {
             free_bytes: disk.map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
             network: mounts::network_file_system(&mounts::list(), &folder),
             sqlite: rusqlite::version_number(),
-            leftover: side::read_note(path).ok().flatten().filter(side::Server::is_stale),
+            leftover: side::read_left_behind(path).ok().flatten(),
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
     fn each_setting_that_endangers_a_file_is_told_alone() {
         assert_eq!(told(well()), []);
         assert_eq!(told(Facts { free_bytes: None, ..well() }), [], "what can not be asked is not told");
-        let gone = side::Server { address: "127.0.0.1:7171".into(), pid: 7, boot: "before".into() };
+        let gone = side::Server { address: "127.0.0.1:7171".into(), pid: 7 };
         for (facts, check, verdict, what) in [
             (
                 Facts { journal_mode: "delete".into(), ..well() },

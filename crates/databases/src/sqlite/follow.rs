@@ -1,6 +1,6 @@
 //! Marks, single messages and standing items of a SQLite file.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 use tenure_core::body::Body;
 use tenure_core::id::ItemId;
 use tenure_core::word::{Key, Kind, Store};
@@ -14,6 +14,25 @@ use crate::row::bytes::word;
 use crate::row::{Damaged, signed, unsigned};
 use crate::{Commit, Error, PAGE_MAX};
 
+impl Sqlite {
+    async fn write_mark(
+        &self,
+        write: impl FnOnce(&Connection) -> Result<usize, rusqlite::Error>,
+    ) -> Result<(), Error> {
+        let mut writer = self.writer().await;
+        writer.begin()?;
+        if let Err(error) = write(&writer.connection) {
+            writer.roll_back();
+            return Err(writer.judge(Fault::Sql(error)));
+        }
+        match writer.commit() {
+            Commit::Done => Ok(()),
+            Commit::Not(error) => Err(error),
+            Commit::Unknown => Err(Error::Unknown("the mark may have been moved or not".to_string())),
+        }
+    }
+}
+
 impl Follow for Sqlite {
     async fn mark(&self, name: &Key) -> Result<Option<u64>, Error> {
         let sql = "select value from marks where name = ?1";
@@ -26,21 +45,21 @@ impl Follow for Sqlite {
     }
 
     async fn set_mark(&self, name: &Key, value: u64) -> Result<(), Error> {
-        let sql = "insert into marks (name, value) values (?1, ?2) \
-                   on conflict do update set value = excluded.value where excluded.value > value";
+        // No upsert: the schema lets nobody insert a mark that is there.
+        const GROW: &str = "update marks set value = ?2 where name = ?1 and value < ?2";
+        const SET: &str = "insert into marks (name, value) select ?1, ?2 \
+                           where not exists (select 1 from marks where name = ?1)";
         let value = signed(value);
-        let mut writer = self.writer().await;
-        writer.begin()?;
-        let kept = writer.connection.prepare_cached(sql);
-        if let Err(error) = kept.and_then(|mut keep| keep.execute((name.as_str(), value))) {
-            writer.roll_back();
-            return Err(writer.judge(Fault::Sql(error)));
-        }
-        match writer.commit() {
-            Commit::Done => Ok(()),
-            Commit::Not(error) => Err(error),
-            Commit::Unknown => Err(Error::Unknown("the mark may have been moved or not".to_string())),
-        }
+        self.write_mark(|connection| {
+            connection.prepare_cached(GROW)?.execute((name.as_str(), value))?;
+            connection.prepare_cached(SET)?.execute((name.as_str(), value))
+        })
+        .await
+    }
+
+    async fn forget_mark(&self, name: &Key) -> Result<(), Error> {
+        let sql = "delete from marks where name = ?1";
+        self.write_mark(|connection| connection.prepare_cached(sql)?.execute([name.as_str()])).await
     }
 
     async fn secret(&self) -> Result<String, Error> {

@@ -44,6 +44,9 @@ pub(super) fn load(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Res
     }
     let mut hanging = Hanging { lanes: need.lanes.clone(), ..Hanging::default() };
     hanging.linked.extend(world.linked.iter().map(|(_, from)| *from));
+    if !need.followed.is_empty() {
+        hanging.linked.extend(remove::load_followers(parts, need, world)?);
+    }
     load_items(parts, world, (&items, &payloads), Some(&mut hanging))?;
     hanging.executions.extend(&need.executions);
     hanging.linked.extend(load_controls(parts, need, world)?);
@@ -69,7 +72,8 @@ fn load_controls(parts: &mut Parts<'_>, need: &Need, world: &mut World) -> Resul
         let Some(queue) = context.queues.number(context.connection, &key.store, &key.kind)? else { continue };
         let control = read_control(context.connection, queue)?;
         let governed = world.tables.current(&key.kind).is_some_and(|table| table.is_governed());
-        if control.is_some() || governed {
+        // An order may limit it for the rest of its batch.
+        if control.is_some() || governed || need.orders.contains(&key) {
             world.active.insert(key.clone(), count_active(context.connection, queue)?);
         }
         if let Some(control) = control {

@@ -10,6 +10,7 @@ use tenure_core::word::Store;
 
 use super::fault::Fault;
 use super::lanes::settle_lanes;
+use super::remove;
 use super::rows::{Context, id_bytes};
 use super::tx::{Last, Parts};
 use crate::row::{Damaged, signed, unsigned};
@@ -29,7 +30,11 @@ pub(super) fn last(connection: &Connection) -> Result<Last, Fault> {
 pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) -> Result<(), Fault> {
     settle_lanes(parts)?;
     if entries.is_empty() {
+        assert!(parts.scratch.leaving.is_empty(), "what is removed is in the log");
         return Ok(());
+    }
+    if parts.scratch.leaving.is_empty() {
+        remove::forget_marks(parts.context.connection)?;
     }
     let last = parts.scratch.last;
     let segment = last.next();
@@ -48,7 +53,8 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
     let (batch, count, at) = (batch.0.to_be_bytes(), entries.len() as i64, parts.scratch.now);
     statement.execute(params![segment, batch, count, at.micros(), lines, chain.0])?;
     parts.scratch.last = Last { position: last.position + count, chain, at };
-    Ok(())
+    let leaving = std::mem::take(&mut parts.scratch.leaving);
+    leaving.iter().try_for_each(|item| remove::delete(parts.context.connection, item))
 }
 
 pub(super) fn head(connection: &Connection) -> Result<Head, Fault> {

@@ -35,6 +35,8 @@ migrations! {
     3 "marks" "0003_marks";
     4 "prune" "0004_prune";
     5 "secret" "0005_secret";
+    6 "replace" "0006_replace";
+    7 "readers" "0007_readers";
 }
 
 /// `tenu`, so that `file` and we know whose database it is.
@@ -55,6 +57,7 @@ pub fn pending(path: &Path) -> Result<Vec<Migration>, OpenError> {
 
 /// Brings a file up to date and says which steps that took.
 pub fn apply(path: &Path) -> Result<Vec<Migration>, OpenError> {
+    open::make_private(path);
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     open::shape(&connection, path)?;

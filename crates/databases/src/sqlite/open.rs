@@ -127,6 +127,9 @@ const PAGE_BYTES: i32 = 8_192;
 /// written once. A longer one saves little more, and as long as the file grows a sync costs twice as much: the sooner it
 /// has its length, the better.
 const CHECKPOINT_PAGES: i32 = 2_000;
+/// How long the log gets before it is begun anew: its frames, and those of a batch that comes when it is nearly full.
+pub(super) const LOG_BYTES_MAX: u64 =
+    CHECKPOINT_PAGES.unsigned_abs() as u64 * PAGE_BYTES.unsigned_abs() as u64 * 9 / 8;
 /// What the log is cut back to afterwards.
 const JOURNAL_BYTES_MAX: i32 = 32 << 20;
 /// In KiB, for the writer: the ready end of the queue and the pages of a batch. More costs more: after pages were split
@@ -138,10 +141,27 @@ const STATEMENTS_MAX: usize = 96;
 /// A reader waits for nobody but a checkpoint's end.
 const READER_BUSY: Duration = Duration::from_secs(5);
 
+/// Makes a file that nobody but its owner can read or write, unless there is one. What SQLite keeps beside it (the write-ahead log)
+/// gets the same rights from SQLite. Never opened here: whoever closes a file takes the locks away that SQLite holds on it.
+#[cfg(not(target_vendor = "apple"))]
+pub(super) fn make_private(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    // Where it can not be made SQLite says why.
+    let _ = mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0);
+}
+
+/// The same where only a directory can be made without opening it: nobody has opened a file that is new.
+#[cfg(target_vendor = "apple")]
+pub(super) fn make_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+}
+
 /// The one connection that writes. Brings the schema up to date.
 pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    make_private(path);
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(options.busy)?;
     shape(&connection, path)?;
@@ -155,6 +175,8 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, OpenE
         connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     }
     migrate::run(&mut connection, path, migrate::MIGRATIONS)?;
+    // From now on it is the writer who waits for its turn.
+    connection.busy_timeout(Duration::ZERO)?;
     Ok(connection)
 }
 

@@ -258,11 +258,16 @@ pub(super) fn upcoming(
     let connection = context.connection;
     let now = clock.max(log::last(connection)?.at);
     let sql = "select run_at from items indexed by items_scheduled where queue = ?1 and slot = 1 order by run_at limit 1";
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut scheduled = connection.prepare_cached(sql)?;
+    let sql = "select more_at from lanes indexed by lanes_more \
+        where queue = ?1 and more_at is not null and next_id is not null order by more_at limit 1";
+    let mut rated = connection.prepare_cached(sql)?;
     let mut waits = Vec::new();
     for kind in kinds {
         let Some(queue) = context.queues.number(connection, store, kind)? else { continue };
-        let first: Option<i64> = statement.query_row([queue], |row| row.get(0)).optional()?;
+        let due: Option<i64> = scheduled.query_row([queue], |row| row.get(0)).optional()?;
+        let more: Option<i64> = rated.query_row([queue], |row| row.get(0)).optional()?;
+        let first = due.into_iter().chain(more).min();
         waits.extend(first.map(|first| (kind.clone(), Time::from_micros(first).since(now))));
     }
     Ok(waits)

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
+use tenure_core::follower::WEBHOOK;
 use tenure_core::id::ItemId;
-use tenure_core::item::Item;
+use tenure_core::item::{Item, SharedItem};
 use tenure_core::replay::names;
+use tenure_core::request::Need;
 use tenure_core::world::{NameKey, World};
 
 use super::fault::Fault;
@@ -14,6 +16,7 @@ use super::load::known;
 use super::read::messages;
 use super::rows::{id_bytes, id_from};
 use super::tx::Parts;
+use crate::row::bytes::word;
 use crate::row::{Damaged, name, signed, unsigned};
 use crate::segment::Walk;
 
@@ -54,6 +57,40 @@ pub(super) fn load(
     Ok(wanted)
 }
 
+/// Who follows the log, and where in it the items are. Answers the webhooks that stand.
+pub(super) fn load_followers(
+    parts: &mut Parts<'_>,
+    need: &Need,
+    world: &mut World,
+) -> Result<Vec<ItemId>, Fault> {
+    let connection = parts.context.connection;
+    let mut marks = connection.prepare_cached("select name, value from marks")?;
+    let mut rows = marks.query([])?;
+    while let Some(row) = rows.next()? {
+        world.marks.insert(word(&row.get::<_, String>(0)?)?, unsigned(row.get(1)?)?);
+    }
+    // A segment's number is the place of its first entry.
+    let sql = "select s.segment + s.entries - 1 from items i join segments s on s.segment = i.segment where i.id = ?1";
+    let mut place = connection.prepare_cached(sql)?;
+    for item in &need.removals {
+        let found: Option<i64> = place.query_row([id_bytes(*item)], |row| row.get(0)).optional()?;
+        if let Some(found) = found {
+            world.places.insert(*item, unsigned(found)?);
+        }
+    }
+    let sql = "select open from lanes where queue = (select queue from queues where store = ?1 and kind = ?2) \
+        and open is not null";
+    let mut standing = connection.prepare_cached(sql)?;
+    let mut webhooks = Vec::new();
+    for store in &need.followed {
+        let mut rows = standing.query((store.as_str(), WEBHOOK))?;
+        while let Some(row) = rows.next()? {
+            webhooks.push(id_from(row.get(0)?));
+        }
+    }
+    Ok(webhooks)
+}
+
 pub(super) fn link(connection: &Connection, to: ItemId, from: ItemId) -> Result<usize, Fault> {
     let sql = "insert into linked (target, item) values (?1, ?2) on conflict do nothing";
     connection.prepare_cached(sql)?.execute((id_bytes(to), id_bytes(from)))?;
@@ -66,8 +103,8 @@ pub(super) fn unname(connection: &Connection, key: &NameKey) -> Result<usize, Fa
     Ok(statement.execute((key.store.as_str(), name::scope(key), key.name.as_str()))?)
 }
 
-/// The item and everything that hangs on it. The schema lets nothing go that is not marked first.
-pub(super) fn remove(parts: &mut Parts<'_>, was: u64, item: &Item) -> Result<usize, Fault> {
+/// Marks an item that goes. It and everything that hangs on it are deleted once the log says so: [`delete`].
+pub(super) fn remove(parts: &mut Parts<'_>, was: u64, item: &SharedItem) -> Result<usize, Fault> {
     let connection = parts.context.connection;
     let (id, was) = (id_bytes(item.id), signed(was));
     let is_there =
@@ -75,10 +112,29 @@ pub(super) fn remove(parts: &mut Parts<'_>, was: u64, item: &Item) -> Result<usi
     if !is_there {
         return Ok(0);
     }
-    parts.scratch.touched.push(Touched::Otherwise(item.id));
+    if parts.scratch.leaving.is_empty() {
+        forget_marks(connection)?;
+    }
     let segment = parts.scratch.last.next();
     let sql = "insert into leaving (item, version, segment) values (?1, ?2, ?3)";
     connection.prepare_cached(sql)?.execute((id, was, segment))?;
+    parts.scratch.touched.push(Touched::Otherwise(item.id));
+    parts.scratch.leaving.push(item.clone());
+    Ok(1)
+}
+
+/// Marks that somebody else left behind: the segment that comes next is not theirs.
+pub(super) fn forget_marks(connection: &Connection) -> Result<(), Fault> {
+    // Asked first: a delete would write a page, also where there is nothing to delete.
+    if connection.prepare_cached("select 1 from leaving limit 1")?.exists([])? {
+        connection.execute("delete from leaving", [])?;
+    }
+    Ok(())
+}
+
+/// Deletes what was marked. The schema lets nothing go before the segment that says so is there.
+pub(super) fn delete(connection: &Connection, item: &Item) -> Result<(), Fault> {
+    let id = id_bytes(item.id);
     for sql in [
         "delete from executions where item = ?1",
         "delete from records where item = ?1",
@@ -92,5 +148,6 @@ pub(super) fn remove(parts: &mut Parts<'_>, was: u64, item: &Item) -> Result<usi
     for link in &item.links {
         unlink.execute((id_bytes(link.to), id))?;
     }
-    Ok(connection.prepare_cached("delete from items where id = ?1 and version = ?2")?.execute((id, was))?)
+    connection.prepare_cached("delete from items where id = ?1")?.execute([id])?;
+    Ok(())
 }

@@ -35,6 +35,18 @@ macro_rules! items_from {
     };
 }
 
+/// Binds values one after another, those before them not counted.
+macro_rules! bind {
+    ($statement:expr, $before:expr; $($value:expr),+ $(,)?) => {{
+        let mut index: usize = $before;
+        $(
+            index += 1;
+            $statement.raw_bind_parameter(index, $value)?;
+        )+
+        let _ = index;
+    }};
+}
+
 /// The columns of `bodies.part`.
 pub(super) const PAYLOAD: i64 = 0;
 pub(super) const OUTPUT: i64 = 1;

@@ -11,11 +11,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
+use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
+use tenure_core::item::SharedItem;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::Need;
 use tenure_core::time::Time;
@@ -23,14 +26,17 @@ use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Change, LaneKey, World};
 use tokio::sync::OwnedMutexGuard;
 
+use super::ahead::Ahead;
 use super::catalog::{Lifecycles, Queues};
 use super::fault::{DAMAGED, Fault, error_of, is_damage};
 use super::held::{Held, Touched};
 use super::rows::Context;
 use super::{Shared, claim, inbox, lanes, load, log, open, write};
 use crate::id_map::IdMap;
+use crate::outside::chance;
 use crate::row::Memo;
 use crate::segment::Pressed;
+use crate::wait::block_for;
 use crate::{BatchId, Commit, Error, Place, Posted, Tx};
 
 /// Whether the file is broken.
@@ -50,6 +56,7 @@ pub(super) struct Writer {
     pub queues: Queues,
     pub memo: Memo,
     pub held: Held,
+    pub ahead: Ahead,
     /// Nobody knows what this connection has written. It is replaced before anything else is done.
     pub poisoned: bool,
     pub damage: Damage,
@@ -57,15 +64,22 @@ pub(super) struct Writer {
     pub unheard: Vec<(BatchId, i64)>,
 }
 
+/// A file that others write to is looked at again after so long at least: a look takes a tenth of it.
+const LOOK_MICROS_MIN: u64 = 50;
+/// And after as much more as chance says: about what a small transaction takes.
+const LOOK_MICROS_MORE: u64 = 1_000;
+
 impl Writer {
     pub fn new(connection: Connection, shared: Arc<Shared>) -> Writer {
         let (queues, memo, held) = (Queues::default(), Memo::default(), Held::default());
+        let ahead = Ahead::of(&shared.path, open::LOG_BYTES_MAX);
         Writer {
             connection,
             shared,
             queues,
             memo,
             held,
+            ahead,
             poisoned: false,
             damage: Damage::None,
             unheard: Vec::new(),
@@ -100,12 +114,32 @@ impl Writer {
 
     pub fn begin(&mut self) -> Result<(), Error> {
         self.ready()?;
-        let begun = self.connection.prepare_cached("begin immediate").and_then(|mut begin| begin.execute([]));
-        begun.map_err(|error| self.judge(Fault::Sql(error)))?;
+        self.begin_in_turn().map_err(|error| self.judge(Fault::Sql(error)))?;
+        self.ahead.look();
         self.held.look(&self.connection).map_err(|error| {
             self.roll_back();
             self.judge(Fault::Sql(error))
         })
+    }
+
+    /// Waits for other processes that write to the file. SQLite's own waiting looks again after as much as a tenth of a second, and
+    /// beside processes that write all the time the file is hardly ever free just then: one of four that claimed from one queue
+    /// got nothing for seconds. Looking often, and at moments that hold chance, each comes to its turn.
+    fn begin_in_turn(&self) -> Result<(), rusqlite::Error> {
+        let mut left = self.shared.options.busy;
+        let mut draw = None;
+        loop {
+            let begun =
+                self.connection.prepare_cached("begin immediate").and_then(|mut begin| begin.execute([]));
+            let Err(error) = begun else { return Ok(()) };
+            if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || left.is_zero() {
+                return Err(error);
+            }
+            let draw = draw.get_or_insert_with(|| Draw::new(chance()));
+            let span = Duration::from_micros(LOOK_MICROS_MIN + draw.number() % LOOK_MICROS_MORE);
+            block_for(span);
+            left = left.saturating_sub(span);
+        }
     }
 
     fn suspect(&mut self, error: &rusqlite::Error) {
@@ -182,6 +216,8 @@ pub(super) struct Scratch {
     /// Lanes whose next item has to be looked for again, as queue and key.
     pub stale_lanes: BTreeSet<(i64, String)>,
     pub touched: Vec<Touched>,
+    /// Items that go with the segment that will be appended.
+    pub leaving: Vec<SharedItem>,
     /// Queues that this transaction made. They are forgotten when it is rolled back.
     pub queues: Vec<(Store, Kind)>,
     /// Rows that can not be read and were taken out of the way.
@@ -224,6 +260,7 @@ impl SqliteTx {
             lanes: BTreeSet::new(),
             stale_lanes: BTreeSet::new(),
             touched: Vec::new(),
+            leaving: Vec::new(),
             queues: Vec::new(),
             quarantined: Vec::new(),
             pressed: None,

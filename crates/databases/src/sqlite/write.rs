@@ -14,25 +14,25 @@ use tenure_core::world::{Change, Message, NameKey, Named, Record};
 
 use super::fault::Fault;
 use super::held::Touched;
+use super::insert::insert_all;
 use super::lanes::{write_control, write_lane};
 use super::load::known;
 use super::remove;
-use super::rows::{OUTPUT, PAYLOAD, id_bytes};
+use super::rows::{OUTPUT, id_bytes};
 use super::tx::{Known, Parts};
 use crate::row::execution::{self, ExecutionRow};
-use crate::row::item::{INLINE_BYTES_MAX, ItemRow};
+use crate::row::item::ItemRow;
 use crate::row::{name, signed, slot_number, status_number};
 
 /// Writes a wave and answers how many rows found their place.
 pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fault> {
     let mut statements = Statements::new(parts.context.connection);
-    let mut written = 0;
+    let mut written = insert_all(parts, &mut statements, wave)?;
     for change in wave {
         written += match change {
             Change::Update { was, item, output } => {
                 update(parts, &mut statements, *was, item, output.as_ref())?
             }
-            Change::Insert { item, payload } => insert(parts, &mut statements, item, payload.as_ref())?,
             Change::Execution(execution) => write_execution(&mut statements, execution)?,
             Change::Renew { execution, heartbeat, expires } => {
                 renew(parts, *execution, *heartbeat, *expires)?
@@ -49,19 +49,18 @@ pub(super) fn write(parts: &mut Parts<'_>, wave: &[Change]) -> Result<usize, Fau
                 parts.scratch.touched.push(Touched::Otherwise(*item));
                 erase(parts.context.connection, *item)?
             }
-            // Entries are appended, not written.
-            Change::Entry(_) => 0,
+            // New items are there by now; entries are appended, not written.
+            Change::Insert { .. } | Change::Entry(_) => 0,
         };
     }
     Ok(written)
 }
 
 /// The statements of a wave that are used row after row: looked up once.
-struct Statements<'a> {
-    connection: &'a Connection,
+pub(super) struct Statements<'a> {
+    pub connection: &'a Connection,
     update: Option<CachedStatement<'a>>,
     update_exclusive: Option<CachedStatement<'a>>,
-    insert: Option<CachedStatement<'a>>,
     execution: Option<CachedStatement<'a>>,
     body: Option<CachedStatement<'a>>,
     name: Option<CachedStatement<'a>>,
@@ -75,7 +74,6 @@ impl<'a> Statements<'a> {
             connection,
             update: None,
             update_exclusive: None,
-            insert: None,
             execution: None,
             body: None,
             name: None,
@@ -93,54 +91,6 @@ fn ready<'s, 'a>(
         Some(statement) => Ok(statement),
         None => Ok(statement.insert(connection.prepare_cached(sql)?)),
     }
-}
-
-macro_rules! bind {
-    ($statement:expr; $($value:expr),+ $(,)?) => {{
-        let mut index = 0_usize;
-        $(
-            index += 1;
-            $statement.raw_bind_parameter(index, $value)?;
-        )+
-        let _ = index;
-    }};
-}
-
-// A new item is held by nobody and has committed nothing: those columns are null.
-const INSERT: &str = "insert into items (id, queue, lifecycle, state, slot, laned, rank, version, fence, run_at, created, \
-    updated, key, segment, head, payload_hash, payload, rest) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-    ?13, ?14, ?15, ?16, ?17, ?18) on conflict (id) do nothing";
-
-fn insert(
-    parts: &mut Parts<'_>,
-    statements: &mut Statements<'_>,
-    item: &SharedItem,
-    payload: Option<&Body>,
-) -> Result<usize, Fault> {
-    let queue = queue_of_item(parts, statements, item)?;
-    let lifecycle = parts.context.lifecycles.number(&item.table)?;
-    let row = ItemRow::of(item, parts.scratch.now);
-    assert!(item.lease.is_none() && item.committed.is_none(), "a new item is held by nobody");
-    let segment = parts.scratch.last.next();
-    let inline = payload.map(Body::bytes).filter(|bytes| bytes.len() <= INLINE_BYTES_MAX);
-    let statement = ready(&mut statements.insert, statements.connection, INSERT)?;
-    bind!(statement;
-        id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), item.lane_key().is_some(), row.rank, row.version,
-        row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), segment, row.head.0, row.payload.0, inline,
-        &*row.rest,
-    );
-    if statement.raw_execute()? == 0 {
-        return Ok(0);
-    }
-    let rowid = statements.connection.last_insert_rowid();
-    let known = Known { rowid, version: item.version, segment };
-    parts.scratch.known.insert(item.id, known);
-    parts.scratch.touched.push(Touched::Written(item.clone(), known));
-    if let Some(payload) = payload.filter(|payload| payload.bytes().len() > INLINE_BYTES_MAX) {
-        write_body(statements, item.id, PAYLOAD, payload)?;
-    }
-    note_lane(parts, queue, item);
-    Ok(1)
 }
 
 // `or rollback`, as in the triggers: SQLite then needs no copy of the pages that a row's change touches. A row that is
@@ -174,7 +124,7 @@ fn update(
         true => ready(&mut statements.update_exclusive, statements.connection, UPDATE_EXCLUSIVE)?,
         false => ready(&mut statements.update, statements.connection, UPDATE)?,
     };
-    bind!(statement;
+    bind!(statement, 0;
         row.state, slot_number(row.slot), row.rank, row.version, row.fence, row.run_at, row.updated,
         row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends, row.session.map(id_bytes), row.committed,
         segment, row.head.0, &*row.rest, known.rowid, signed(was),
@@ -197,7 +147,7 @@ fn update(
     Ok(1)
 }
 
-fn note_lane(parts: &mut Parts<'_>, queue: i64, item: &Item) {
+pub(super) fn note_lane(parts: &mut Parts<'_>, queue: i64, item: &Item) {
     if let Some(key) = item.lane_key() {
         parts.scratch.stale_lanes.insert((queue, key.to_string()));
     }
@@ -232,15 +182,20 @@ fn write_execution(statements: &mut Statements<'_>, execution: &Execution) -> Re
     let sql =
         "insert or rollback into executions (item, seat, fence, status, rest) values (?1, ?2, ?3, ?4, ?5)";
     let statement = ready(&mut statements.execution, connection, sql)?;
-    bind!(statement; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
+    bind!(statement, 0; id_bytes(row.item), row.seat, row.fence, status_number(row.status), &*row.rest);
     Ok(statement.raw_execute()?)
 }
 
-fn write_body(statements: &mut Statements<'_>, item: ItemId, part: i64, body: &Body) -> Result<(), Fault> {
+pub(super) fn write_body(
+    statements: &mut Statements<'_>,
+    item: ItemId,
+    part: i64,
+    body: &Body,
+) -> Result<(), Fault> {
     let sql = "insert into bodies (item, part, body) values (?1, ?2, ?3) \
         on conflict (item, part) do update set body = excluded.body";
     let statement = ready(&mut statements.body, statements.connection, sql)?;
-    bind!(statement; id_bytes(item), part, body.bytes());
+    bind!(statement, 0; id_bytes(item), part, body.bytes());
     statement.raw_execute()?;
     Ok(())
 }
@@ -249,7 +204,7 @@ fn write_name(statements: &mut Statements<'_>, key: &NameKey, named: &Named) -> 
     let sql = "insert into names (store, scope, name, value) values (?1, ?2, ?3, ?4) \
         on conflict (store, scope, name) do update set value = excluded.value";
     let statement = ready(&mut statements.name, statements.connection, sql)?;
-    bind!(statement; key.store.as_str(), name::scope(key), key.name.as_str(), name::write(named));
+    bind!(statement, 0; key.store.as_str(), name::scope(key), key.name.as_str(), name::write(named));
     Ok(statement.raw_execute()?)
 }
 
@@ -285,7 +240,11 @@ fn erase(connection: &Connection, item: ItemId) -> Result<usize, Fault> {
     Ok(connection.prepare_cached("update items set payload = null where id = ?1")?.execute([id])?)
 }
 
-fn queue_of_item(parts: &mut Parts<'_>, statements: &mut Statements<'_>, item: &Item) -> Result<i64, Fault> {
+pub(super) fn queue_of_item(
+    parts: &mut Parts<'_>,
+    statements: &mut Statements<'_>,
+    item: &Item,
+) -> Result<i64, Fault> {
     match &statements.queue {
         Some((store, kind, queue)) if *store == item.store && *kind == item.table.kind => Ok(*queue),
         _ => {

@@ -14,7 +14,7 @@ use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::replay::replay;
 use tenure_core::word::Kind;
-use tenure_core::world::{Change, World};
+use tenure_core::world::{Change, Lane, LaneKey, World};
 
 use super::{At, FAULTS_MAX, Fault, Report};
 use crate::Head;
@@ -23,8 +23,8 @@ use crate::export::line::{End, FORMAT, Lifecycle, Line, Placed, Unreadable};
 #[derive(Debug)]
 pub(crate) struct Pass {
     from: From,
-    /// Items and records as the entries so far make them. No entries, executions, names or lanes: nothing that comes is
-    /// judged by them.
+    /// Items and records as the entries so far make them; of a database's log the lanes too, to be compared. No entries, executions or
+    /// names: nothing that comes is judged by them.
     world: World,
     last: BTreeMap<ItemId, Last>,
     /// The line or the position that is looked at.
@@ -364,12 +364,29 @@ impl Pass {
     fn keep(&mut self, changes: Vec<Change>) {
         let is_kept = |change: &Change| match change {
             Change::Insert { .. } | Change::Update { .. } | Change::Record(_) => true,
-            Change::Renew { .. } | Change::Execution(_) | Change::Name(..) | Change::Lane(..) => false,
+            Change::Renew { .. } | Change::Execution(_) | Change::Name(..) => false,
             Change::Remove { .. } => true,
+            Change::Lane(..) => self.from == From::Log,
             Change::Message(_) | Change::Erase(_) | Change::Entry(_) => false,
             Change::Control(..) | Change::Unname(_) | Change::Linked { .. } => false,
         };
         self.world.apply(changes.into_iter().filter(is_kept).collect());
+    }
+
+    pub fn lanes(&self) -> &BTreeMap<LaneKey, Lane> {
+        &self.world.lanes
+    }
+
+    /// Goes on with an entry that was written meanwhile. It is not judged. Answers which lanes it changed.
+    pub fn follow(&mut self, entry: &Sealed) -> Vec<LaneKey> {
+        let Ok(changes) = replay(&self.world, entry.clone()) else { return Vec::new() };
+        let lane = |change: &Change| match change {
+            Change::Lane(key, _) => Some(key.clone()),
+            _ => None,
+        };
+        let changed = changes.iter().filter_map(lane).collect();
+        self.keep(changes);
+        changed
     }
 
     fn loosen(&mut self, item: ItemId, version: u64, heads: Vec<Hash>) {

@@ -15,19 +15,22 @@ use tenure_core::item::Item;
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::replay::replay;
-use tenure_core::world::{Record, World};
+use tenure_core::world::{LaneKey, Named, Record, World};
 
 use super::{At, Pass};
 use crate::export::{page, sequence};
+use crate::look::Look;
 use crate::{Database, Error, PAGE_MAX, Query, Whole};
 
-pub async fn compare<D: Database>(
+/// Answers the lanes that the items belong to.
+pub async fn compare<D: Database + Look>(
     database: &D,
     pass: &mut Pass,
     read_to: u64,
     mut progress: impl FnMut(u64),
-) -> Result<(), Error> {
+) -> Result<BTreeSet<LaneKey>, Error> {
     let mut missing: BTreeSet<ItemId> = pass.items();
+    let mut lanes = BTreeSet::new();
     let mut after = None;
     let mut seen = 0;
     loop {
@@ -36,6 +39,7 @@ pub async fn compare<D: Database>(
         after = Some(last.id);
         for listed in &page {
             missing.remove(&listed.id);
+            lanes.extend(lane_of(listed));
             match item(database, listed, |item, history| in_log(pass, item, history)).await? {
                 Some(faults) => {
                     faults.into_iter().for_each(|what| pass.fault(At::Item, Some((listed.id, None)), what));
@@ -59,7 +63,12 @@ pub async fn compare<D: Database>(
             "is in the log, but not among the items: its row was deleted",
         );
     }
-    Ok(())
+    Ok(lanes)
+}
+
+fn lane_of(item: &Item) -> Option<LaneKey> {
+    let key = item.key.clone().filter(|_| item.table.uses_lanes())?;
+    Some(LaneKey { store: item.store.clone(), kind: item.table.kind.clone(), key })
 }
 
 /// Items that were removed while the others were looked at: the log says so by now.
@@ -78,7 +87,7 @@ async fn removed_after<D: Database>(database: &D, mut position: u64) -> Result<B
 }
 
 /// What is wrong with an item, and with its history as the log has it. None: it is not there any more.
-pub async fn item<D: Database>(
+pub async fn item<D: Database + Look>(
     database: &D,
     listed: &Item,
     in_log: impl FnOnce(&Item, &[Sealed]) -> Option<String>,
@@ -116,7 +125,32 @@ pub async fn item<D: Database>(
     faults.extend(executions(&world, &whole));
     faults.extend(records(&world, &whole, &history));
     faults.extend(bodies(&whole, &history));
+    let lost = names(database, &world).await?;
+    if !lost.is_empty() && database.item(&listed.store, listed.id).await?.is_none() {
+        return Ok(None);
+    }
+    faults.extend(lost);
     Ok(Some(faults))
+}
+
+/// The idempotency keys that stand for an item, which are there for as long as it is. The name of an acquire is its worker's to use again.
+async fn names<D: Look>(database: &D, world: &World) -> Result<Vec<String>, Error> {
+    let mut faults = Vec::new();
+    for (key, logged) in &world.names {
+        match logged {
+            Named::Created { .. } | Named::Folded { .. } => {}
+            Named::Leased(_) => continue,
+        }
+        let what = match database.named(key).await {
+            Ok(Some(kept)) if kept == *logged => continue,
+            Ok(Some(_)) => "stands for another request",
+            Ok(None) => "is missing: the same request would be carried out again",
+            Err(Error::Statement(_)) => "can not be read",
+            Err(error) => return Err(error),
+        };
+        faults.push(format!("its idempotency key `{}` {what}", key.name));
+    }
+    Ok(faults)
 }
 
 /// The history must be the entries of the log. It is chained, so it is enough to compare where the log ends. An item that

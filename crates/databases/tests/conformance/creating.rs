@@ -8,18 +8,22 @@ use tenure_core::request::{Command, Create, Terms};
 
 use crate::harness::{Bench, Harness};
 use crate::requests::*;
+use crate::sized::sized;
 
 pub async fn a_hundred_parallel_creates_of_one_name_make_one_item<H: Harness>(bench: &Bench<H>) {
-    let one = || create(named("k", new("job", r#"{"n":1}"#)));
-    let replies = bench.race((0..100).map(|_| one())).await;
-    let first = &replies[0].answer;
-    assert!(matches!(first, Answer::Created(_)));
-    assert!(replies.iter().all(|reply| reply.answer == *first), "all get the same answer");
-    assert_eq!(replies.iter().filter(|reply| reply.fresh).count(), 1);
-    let batch: Vec<_> = (0..100).map(|_| one()).collect();
-    assert!(bench.batch(&batch).await.iter().all(|reply| reply.answer == *first && !reply.fresh));
-    assert_eq!(bench.items().await.len(), 1);
-    assert_eq!(bench.log().await.len(), 1);
+    let keys = sized(5, 2_000);
+    for key in 0..keys {
+        let one = || create(named(&format!("k{key}"), new("job", r#"{"n":1}"#)));
+        let replies = bench.race((0..100).map(|_| one())).await;
+        let first = &replies[0].answer;
+        assert!(matches!(first, Answer::Created(_)));
+        assert!(replies.iter().all(|reply| reply.answer == *first), "all get the same answer");
+        assert_eq!(replies.iter().filter(|reply| reply.fresh).count(), 1);
+        let batch: Vec<_> = (0..100).map(|_| one()).collect();
+        assert!(bench.batch(&batch).await.iter().all(|reply| reply.answer == *first && !reply.fresh));
+    }
+    assert_eq!(bench.items().await.len(), keys);
+    assert_eq!(bench.log().await.len(), keys);
 }
 
 pub async fn the_first_answer_is_given_again_when_the_item_has_moved_on<H: Harness>(bench: &Bench<H>) {

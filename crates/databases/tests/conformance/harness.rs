@@ -33,6 +33,9 @@ use crate::schema;
 pub trait Harness: Sized + Send + Sync + 'static {
     type Database: Database + Follow + Look;
 
+    /// Its clock never goes back behind its log.
+    const STANDS_STILL: bool = false;
+
     /// A fresh, empty database that goes by this clock.
     fn open(clock: Clock) -> impl Future<Output = Self>;
 
@@ -66,6 +69,8 @@ pub struct Sqlite {
 impl Harness for Sqlite {
     type Database = sqlite::Sqlite;
 
+    const STANDS_STILL: bool = true;
+
     async fn open(clock: Clock) -> Sqlite {
         let folder = tempfile::tempdir().expect("a folder");
         let clock: memory::Clock = Arc::new(move || clock.now());
@@ -95,10 +100,7 @@ impl Harness for Postgres {
 
     async fn open(clock: Clock) -> Postgres {
         let schema = schema::fresh();
-        let url = schema::url(&schema);
-        let tables = shipped::tables();
-        let options = postgres::Options { tables, clock: Some(Arc::new(move || clock.now())) };
-        Postgres(postgres::Postgres::connect(&url, options).await.expect("the database opens"), schema)
+        Postgres(Postgres::connect(&schema, clock).await, schema)
     }
 
     fn database(&self) -> &postgres::Postgres {
@@ -108,6 +110,21 @@ impl Harness for Postgres {
     async fn close(self) {
         drop(self.0);
         schema::drop(&self.1).await;
+    }
+}
+
+impl Postgres {
+    async fn connect(schema: &str, clock: Clock) -> postgres::Postgres {
+        let options =
+            postgres::Options { tables: shipped::tables(), clock: Some(Arc::new(move || clock.now())) };
+        postgres::Postgres::connect(&schema::url(schema), options).await.expect("the database opens")
+    }
+}
+
+impl Bench<Postgres> {
+    /// The same database as another process would have it: with connections and memories of its own.
+    pub async fn another(&self) -> postgres::Postgres {
+        Postgres::connect(&self.harness.1, self.clock.clone()).await
     }
 }
 
@@ -172,6 +189,22 @@ impl<H: Harness> Bench<H> {
 
     pub fn wait(&self, span: Duration) {
         self.clock.set(self.clock.now().after(span));
+    }
+
+    /// Moves the clock by so many seconds, ahead or back.
+    pub fn step(&self, seconds: i64) {
+        self.clock.set(Time::from_micros(self.clock.now().micros() + seconds * 1_000_000));
+    }
+
+    /// What time it is to the next transaction: a file lets its clock stand still where the machine's is set back.
+    pub async fn judged_at(&self) -> Time {
+        let now = self.clock.now();
+        if !H::STANDS_STILL {
+            return now;
+        }
+        let position = self.database().head().await.unwrap().position;
+        let last = self.database().log(position.saturating_sub(1), 1).await.unwrap();
+        last.first().map_or(now, |(_, entry)| entry.at.max(now))
     }
 
     /// Lets a moment pass, so that what comes next is newer: what is created at one moment has no order.

@@ -231,6 +231,31 @@ pub async fn a_key_starts_no_more_than_its_rate_allows<H: Harness>(bench: &Bench
     assert_eq!(lease(bench, "worker:a/1", &["task"], 100).await.len(), 1);
 }
 
+pub async fn a_key_that_waits_for_its_rate_says_when_it_has_room<H: Harness>(bench: &Bench<H>) {
+    add(bench, &[("rate", "2 per key per 10 s")]).await;
+    let kinds = ["task".parse().unwrap()];
+    let coming = async || bench.database().upcoming(&store(), &kinds).await.unwrap();
+    for _ in 0..2 {
+        bench.create(of_key("a")).await;
+        bench.tick();
+    }
+    assert_eq!(lease(bench, "worker:a/1", &["task"], 100).await.len(), 2);
+    assert_eq!(coming().await, [], "nobody waits for it");
+    let waits = bench.create(of_key("a")).await;
+    assert_eq!(lease(bench, "worker:a/1", &["task"], 100).await, []);
+    let [(_, wait)] = coming().await[..] else { panic!("somebody waits for it") };
+    assert!((Duration::from_secs(9)..Duration::from_secs(11)).contains(&wait), "{wait:?}");
+    // What is scheduled sooner comes first.
+    let soon = bench.clock.now().after(Duration::from_secs(1));
+    bench.create(Create { run_at: Some(soon), ..of_key("b") }).await;
+    assert_eq!(coming().await[0].1, Duration::from_secs(1));
+    bench.wait(wait - Duration::from_millis(1));
+    assert_eq!(lease(bench, "worker:a/1", &["task"], 100).await.len(), 1, "the one of b");
+    bench.wait(Duration::from_millis(1));
+    assert_eq!(ids(&lease(bench, "worker:a/1", &["task"], 100).await), [waits]);
+    assert_eq!(coming().await, []);
+}
+
 pub async fn an_operator_pauses_and_limits_a_kind<H: Harness>(bench: &Bench<H>) {
     let jobs = [bench.job().await, bench.job().await, bench.job().await];
     assert!(matches!(bench.ask("worker:a/1", order("job", What::Pause)).await, Answer::Forbidden { .. }));
@@ -262,6 +287,31 @@ pub async fn an_operator_pauses_and_limits_a_kind<H: Harness>(bench: &Bench<H>) 
     assert_eq!(lease(bench, "worker:a/1", &["job"], 5).await.len(), 1);
     bench.ask("admin:ops", order("job", What::Limit { concurrency: None, rate: None })).await;
     assert_eq!(lease(bench, "worker:a/1", &["job"], 5).await.len(), 2);
+}
+
+/// Also where nothing was said about the kind before, and of what is held already.
+pub async fn an_order_holds_for_the_acquires_of_its_own_batch<H: Harness>(bench: &Bench<H>) {
+    for _ in 0..4 {
+        bench.job().await;
+    }
+    let given = async |what: What, max: usize| {
+        let requests =
+            [request("human:ops", order("job", what)), request("worker:a/1", acquire(&["job"], max))];
+        let replies = bench.batch(&requests).await;
+        assert!(matches!(replies[0].answer, Answer::Controlled(_)), "{replies:?}");
+        leases(replies[1].answer.clone()).len()
+    };
+    let at_once = |count: u32| What::Limit { concurrency: Some(count), rate: None };
+    assert_eq!(given(What::Pause, 5).await, 0);
+    assert_eq!(given(What::Resume, 1).await, 1);
+    assert_eq!(given(at_once(1), 5).await, 0, "one is held");
+    assert_eq!(given(at_once(2), 5).await, 1);
+    assert_eq!(given(What::Limit { concurrency: None, rate: None }, 1).await, 1);
+    // One that has no limit, but a row: what is held counts from the moment it gets one.
+    assert_eq!(given(What::Pause, 5).await, 0);
+    bench.ask("human:ops", order("job", What::Resume)).await;
+    assert_eq!(given(at_once(3), 5).await, 0, "three are held");
+    assert_eq!(given(at_once(4), 5).await, 1);
 }
 
 pub async fn a_spent_budget_puts_retries_off_and_an_open_breaker_stops_leases<H: Harness>(bench: &Bench<H>) {

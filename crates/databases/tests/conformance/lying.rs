@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::{Entry, Sealed};
-use tenure_core::id::{Fence, ItemId};
+use tenure_core::id::{Fence, ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::StateId;
 use tenure_core::lifecycle::tables::Tables;
+use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
+use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
+use tenure_databases::look::{Ahead, Look, SetAside};
 use tenure_databases::verify::{self, At, Fault};
-use tenure_databases::{BatchId, Database, Error, Found, Head, Overdue, Query, Settled, Whole};
+use tenure_databases::{BatchId, Database, Error, Found, Head, Order, Overdue, Query, Settled, Whole};
 
 use crate::files::database_is_sound;
 use crate::harness::{Bench, Harness};
@@ -40,6 +43,10 @@ enum Lie {
     LogSwapped,
     LogCut,
     Head,
+    NameGone,
+    NameOther,
+    LaneEmpty,
+    LaneOther,
 }
 
 struct Lying<'a, D> {
@@ -177,9 +184,58 @@ impl<D: Database> Database for Lying<'_, D> {
     }
 }
 
+impl<D: Look> Look for Lying<'_, D> {
+    async fn now(&self) -> Result<Time, Error> {
+        self.inner.now().await
+    }
+
+    async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
+        self.inner.ahead(item, most).await
+    }
+
+    async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {
+        let mut lane = self.inner.lane(key).await?;
+        match self.lie {
+            Lie::LaneEmpty => lane = Lane::default(),
+            Lie::LaneOther => lane.running.push(ItemId(7)),
+            _ => {}
+        }
+        Ok(lane)
+    }
+
+    async fn named(&self, key: &NameKey) -> Result<Option<Named>, Error> {
+        let named = self.inner.named(key).await?;
+        Ok(match (self.lie, named) {
+            (Lie::NameGone, _) => None,
+            (Lie::NameOther, Some(Named::Created { digest, head, .. })) => {
+                Some(Named::Created { item: ItemId(7), digest, head })
+            }
+            (_, named) => named,
+        })
+    }
+
+    async fn linked(
+        &self,
+        to: ItemId,
+        order: Order,
+        after: Option<ItemId>,
+        limit: usize,
+    ) -> Result<Vec<ItemId>, Error> {
+        self.inner.linked(to, order, after, limit).await
+    }
+
+    async fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        self.inner.record(id).await
+    }
+
+    async fn set_aside(&self, store: &Store, id: ItemId) -> Result<Option<SetAside>, Error> {
+        self.inner.set_aside(store, id).await
+    }
+}
+
 pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
     bench.job().await;
-    let item = bench.job().await;
+    let item = bench.create(named("n", new("job", "{}"))).await;
     let execution = bench.run("worker:a/1", item).await;
     bench.ask("worker:a/1", progress(execution, record("note", "n", "1"))).await;
     bench.ask("worker:a/1", commit(execution)).await;
@@ -204,6 +260,8 @@ pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
         (Lie::LogSwapped, "what was between is missing"),
         (Lie::LogCut, "but its head counts 6"),
         (Lie::Head, "but the head is 0000"),
+        (Lie::NameGone, "its idempotency key `n` is missing"),
+        (Lie::NameOther, "its idempotency key `n` stands for another request"),
     ];
     for (lie, words) in lies {
         let lying = Lying { inner: bench.database(), item, lie };
@@ -215,5 +273,22 @@ pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
         let of_others = report.faults.iter().filter(|fault| fault.item.is_some_and(|other| other != item));
         let blames = lie != Lie::LogCut && of_others.count() > 0;
         assert!(!blames, "{lie:?} is not blamed on others: {report:#?}");
+    }
+}
+
+pub async fn every_lie_about_a_lane_is_found<H: Harness>(bench: &Bench<H>) {
+    let (running, waiting) = (bench.pass("d1").await, bench.pass("d1").await);
+    bench.run("worker:a/1", running).await;
+    database_is_sound(bench).await;
+    let of = "the lane of run `d1` in store default says";
+    for (lie, words) in [
+        (Lie::LaneEmpty, format!("{of} nothing, and should say running {running}")),
+        (Lie::LaneOther, format!("{of} running {running}, running {}, and should", ItemId(7))),
+    ] {
+        let lying = Lying { inner: bench.database(), item: waiting, lie };
+        let report = verify::database(&lying, None, |_| {}).await.unwrap();
+        let [fault] = &report.faults[..] else { panic!("{lie:?}: {report:#?}") };
+        assert!(fault.what.starts_with(&words), "{lie:?}: {report:#?}");
+        assert_eq!(fault.item, Some(running));
     }
 }

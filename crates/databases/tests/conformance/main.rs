@@ -24,6 +24,7 @@ mod random;
 mod reading;
 mod requests;
 mod schema;
+mod sized;
 mod sweeping;
 mod tampering;
 mod tracing;
@@ -104,7 +105,11 @@ conformance! {
     // covers: K-38
     #[test] fn a_key_starts_no_more_than_its_rate_allows() { limiting }
     // covers: K-38
+    #[test] fn a_key_that_waits_for_its_rate_says_when_it_has_room() { limiting }
+    // covers: K-38
     #[test] fn an_operator_pauses_and_limits_a_kind() { limiting }
+    // covers: K-38
+    #[test] fn an_order_holds_for_the_acquires_of_its_own_batch() { limiting }
     // covers: J-05, K-38
     #[test] fn a_spent_budget_puts_retries_off_and_an_open_breaker_stops_leases() { limiting }
     // covers: K-38
@@ -178,12 +183,16 @@ conformance! {
     #[test] fn a_head_that_was_kept_proves_what_came_before_it() { exporting }
     // covers: K-42, K-44
     #[test] fn a_log_of_this_format_stays_readable() { exporting }
-    // covers: K-08, K-43
+    // covers: K-08, K-30, K-43
     #[test] fn every_lie_about_an_item_is_found() { lying }
+    // covers: K-08, K-31
+    #[test] fn every_lie_about_a_lane_is_found() { lying }
 
     #[test] fn what_was_kept_long_enough_goes_and_its_log_stays() { pruning }
     #[test] fn a_key_of_what_was_removed_makes_a_new_item() { pruning }
     #[test] fn what_somebody_needs_is_not_removed() { pruning }
+    // covers: K-26
+    #[test] fn messages_are_kept_for_who_has_yet_to_hear_of_them() { pruning }
     #[test] fn of_two_prunes_one_removes() { pruning }
     // covers: K-43
     #[test] fn an_item_that_is_missing_without_a_prune_is_found() { pruning }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
 use tenure_core::item::Link;
-use tenure_core::request::{Command, Create, Effects, NewMessage, Relink, Terms};
+use tenure_core::request::{Command, Create, Effects, Move, NewMessage, Relink, Terms};
+use tenure_databases::follow::Follow;
 use tenure_databases::{Database, verify};
 
 use crate::files::*;
@@ -78,10 +79,16 @@ pub async fn what_somebody_needs_is_not_removed<H: Harness>(bench: &Bench<H>) {
     let message = NewMessage { label: "news".parse().unwrap(), body: body("3") };
     let effects = Effects { messages: vec![message], ..Effects::default() };
     assert!(bench.ask("worker:a/1", commit_with(execution, effects)).await.is_yes());
+    let subscriber = "subscriber s of default".parse().unwrap();
+    bench.database().set_mark(&subscriber, 1).await.unwrap();
     bench.wait(MINUTE);
     for needed in [linked, sent] {
         assert!(matches!(bench.reply(prune(needed)).await.answer, Answer::Refused(_)));
     }
+    bench.database().sequence(usize::MAX).await.unwrap();
+    let head = bench.database().head().await.unwrap().position;
+    bench.database().set_mark(&subscriber, head).await.unwrap();
+    assert!(bench.reply(prune(sent)).await.answer.is_yes(), "everybody has heard of it");
     // Linked and removed in one batch: whoever comes first wins, and the other is told.
     let free = done(bench, "n2").await;
     bench.wait(MINUTE);
@@ -94,6 +101,40 @@ pub async fn what_somebody_needs_is_not_removed<H: Harness>(bench: &Bench<H>) {
     assert!(bench.reply(prune(free)).await.answer.is_yes(), "what has ended for good needs nothing");
     let late = create(Create { links: vec![to_free], ..new("job", "{}") });
     assert!(!bench.reply(late).await.answer.is_yes(), "there is nothing to link to");
+}
+
+pub async fn messages_are_kept_for_who_has_yet_to_hear_of_them<H: Harness>(bench: &Bench<H>) {
+    bench.keep_a_minute().await;
+    let database = bench.database();
+    let hook = r#"{"name":"hook","url":"https://example.com","secrets":["env:A"]}"#;
+    let hook = bench.create(new("webhook", hook)).await;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let job = bench.job().await;
+        let execution = bench.run("worker:a/1", job).await;
+        let message = NewMessage { label: "news".parse().unwrap(), body: body("3") };
+        let effects = Effects { messages: vec![message], ..Effects::default() };
+        assert!(bench.ask("worker:a/1", commit_with(execution, effects)).await.is_yes());
+        database.sequence(usize::MAX).await.unwrap();
+        sent.push((job, database.head().await.unwrap().position));
+    }
+    bench.wait(MINUTE);
+    let is_refused = async |item| matches!(bench.reply(prune(item)).await.answer, Answer::Refused(_));
+    let [(first, passed), (second, _), (third, _)] = sent[..] else { panic!("{sent:?}") };
+    assert!(is_refused(first).await, "the webhook was not told of it");
+    database.set_mark(&"webhooks of default".parse().unwrap(), passed).await.unwrap();
+    assert!(is_refused(second).await);
+    assert!(bench.reply(prune(first)).await.answer.is_yes());
+    let subscriber = "subscriber s of default".parse().unwrap();
+    database.set_mark(&subscriber, 0).await.unwrap();
+    let remove = Command::Move(Move::new(hook, "remove".parse().unwrap()));
+    assert!(bench.ask("api:test", remove).await.is_yes());
+    assert!(is_refused(second).await, "nor has the subscriber heard of it");
+    database.forget_mark(&subscriber).await.unwrap();
+    assert_eq!(database.mark(&subscriber).await, Ok(None));
+    let replies = bench.batch(&[prune(second), prune(third)]).await;
+    assert!(replies.iter().all(|reply| reply.answer.is_yes()), "nobody follows any more: {replies:?}");
+    database_is_sound(bench).await;
 }
 
 pub async fn of_two_prunes_one_removes<H: Harness>(bench: &Bench<H>) {

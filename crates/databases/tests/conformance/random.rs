@@ -13,6 +13,7 @@ use tenure_core::item::{Item, Link};
 use tenure_core::lifecycle::Phase;
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::guard::Guard;
+use tenure_core::lifecycle::settings::Rate;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::*;
 use tenure_core::time::Time;
@@ -70,7 +71,7 @@ const KINDS: [&str; 17] = [
 impl Scene<'_> {
     pub fn request(&self, seed: u64) -> Request {
         let mut dice = Dice(Draw::new(seed));
-        let number = dice.below(37);
+        let number = dice.below(39);
         let item = self.fitting(&mut dice, number).or_else(|| self.item(&mut dice));
         let (event, command) = self.command(&mut dice, number, item);
         let kind = match (&command, item) {
@@ -80,10 +81,16 @@ impl Scene<'_> {
             (_, None) => "job".parse().unwrap(),
         };
         let holder = item.and_then(|item| item.lease.as_ref()).map(|lease| lease.owner.clone());
-        let is_free = matches!(command, Command::Create(_) | Command::Acquire(_) | Command::Sweep(_));
+        let is_free = matches!(
+            command,
+            Command::Create(_) | Command::Acquire(_) | Command::Sweep(_) | Command::Control(_)
+        );
         let mut actor =
             Actor::new(self.role(&mut dice, &kind, &event), dice.pick(&["a", "b"]).parse().unwrap());
         actor.incarnation = dice.sometimes(|dice| dice.pick(&["1", "2"]).parse().unwrap());
+        if matches!(command, Command::Control(_)) && !dice.one_in(6) {
+            actor.role = dice.pick(&[Role::Admin, Role::Human]);
+        }
         if let Some(holder) = holder.filter(|_| !is_free && !dice.one_in(8)) {
             (actor.id, actor.incarnation) = (holder.id, holder.incarnation);
         }
@@ -105,7 +112,7 @@ impl Scene<'_> {
                 28 => !item.phase().is_ended(),
                 31 => item.phase().is_ended() && !item.erased,
                 32 | 33 => item.due(self.now).is_some(),
-                34.. => item.kept_until(self.tables).is_some_and(|until| until <= self.now),
+                34..=36 => item.kept_until(self.tables).is_some_and(|until| until <= self.now),
                 _ => false,
             }
         };
@@ -184,7 +191,8 @@ impl Scene<'_> {
                 (Event::Create, Command::Link(Relink { item: target, add, remove }))
             }
             31 => (Event::Create, erase(target)),
-            34.. => (Event::Prune, Command::Prune(Prune { item: target })),
+            37.. => (Event::Lease, Command::Control(self.order(dice))),
+            34..=36 => (Event::Prune, Command::Prune(Prune { item: target })),
             _ => (Event::Expire, Command::Sweep(self.sweep(dice, item, execution))),
         }
     }
@@ -258,6 +266,21 @@ impl Scene<'_> {
             kinds.push(dice.pick(&["job", "run", "verdict", "todo", "ticket_ready"]).parse().unwrap());
         }
         Acquire { kinds, max: 1 + dice.below(4), terms: self.terms(dice) }
+    }
+
+    /// What an operator says about a kind. More often that it may go on than that it may not, or soon nothing would.
+    fn order(&self, dice: &mut Dice) -> Order {
+        let kind = dice.pick(&["job", "job", "run", "verdict", "todo", "ticket_ready"]).parse().unwrap();
+        let what = match dice.below(6) {
+            0 => What::Pause,
+            1 | 2 => What::Resume,
+            _ => {
+                let per = Duration::from_secs(dice.pick(&[5, 60]));
+                let rate = dice.sometimes(|dice| Rate { count: dice.pick(&[1, 3]), per });
+                What::Limit { concurrency: dice.pick(&[None, Some(1), Some(2), Some(5)]), rate }
+            }
+        };
+        Order { kind, what, reason: "because".to_string() }
     }
 
     fn terms(&self, dice: &mut Dice) -> Terms {

@@ -10,7 +10,7 @@ use tenure_databases::url::Url;
 use crate::program::{Program, TOLD};
 use crate::voice::Voice;
 use crate::writer::{self, fast_clock};
-use crate::{inbox, migrations, script};
+use crate::{hot, inbox, migrations, script};
 
 pub fn sqlite_options() -> sqlite::Options {
     let clock = Some(std::sync::Arc::new(fast_clock) as _);
@@ -91,6 +91,9 @@ async fn be(told: &str) {
         ["script", url] => {
             on_database!(url, voice, database => script::play(&database, &voice, url).await);
             voice.say("end");
+        }
+        ["claimer", url, name] => {
+            on_database!(url, voice, database => hot::claim(&database, &voice, name).await)
         }
         ["inbox", url] => on_database!(url, voice, database => inbox::take(&database, &voice).await),
         ["migrate", path] => {

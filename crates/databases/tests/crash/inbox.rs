@@ -1,6 +1,7 @@
 //! The inbox under faults: rows of others' transactions become items in order, once, whoever is killed meanwhile.
 
 use tenure_core::draw::Draw;
+use tenure_databases::look::Look;
 use tenure_databases::postgres::Postgres;
 use tenure_databases::sqlite::Sqlite;
 use tenure_databases::{Database, batch};
@@ -85,7 +86,7 @@ fn take_in_with_kills(url: &str) {
 }
 
 /// Every good row is an item, once, in the order of the rows.
-async fn are_items<D: Database>(database: &D, good: &[usize]) {
+async fn are_items<D: Database + Look>(database: &D, good: &[usize]) {
     check(database, &Acks::default()).await;
     let mut numbers = Vec::new();
     for item in items(database).await {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tenure_core::draw::Draw;
+use tenure_databases::look::Look;
 use tenure_databases::postgres::Postgres;
 use tenure_databases::sqlite::Sqlite;
 use tenure_databases::{Database, postgres, sqlite};
@@ -89,7 +90,7 @@ fn d2_killed_writers_lose_nothing_on_postgres() {
 }
 
 /// What was answered in any round is still so, and all of it comes to its end.
-pub async fn at_the_end<D: Database>(database: &D, ahead: &Ahead, all: &Acks) {
+pub async fn at_the_end<D: Database + Look>(database: &D, ahead: &Ahead, all: &Acks) {
     eprintln!("{} answers", all.lines);
     check(database, all).await;
     nothing_is_stuck(database, ahead).await;

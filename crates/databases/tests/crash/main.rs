@@ -8,6 +8,7 @@ mod child;
 mod disk;
 mod files;
 mod flips;
+mod hot;
 mod inbox;
 mod kills;
 mod migrations;
@@ -32,6 +33,8 @@ mod requests;
 #[path = "../conformance/schema.rs"]
 #[allow(dead_code, reason = "the conformance suite needs all of it")]
 mod schema;
+#[path = "../conformance/sized.rs"]
+mod sized;
 
 /// Runs it where a database has threads to go on in.
 fn on_two_threads<T>(run: impl Future<Output = T>) -> T {

@@ -121,18 +121,7 @@ fn d7_a_migration_that_is_killed_leaves_the_old_schema_or_the_new_on_postgres() 
     on_two_threads(async {
         schema::raw().await.batch_execute(&format!("create database {name}")).await.unwrap();
         let client = connect(&url).await;
-        let hold = format!(
-            "create sequence public.commands;
-             create table public.stop (command bigint);
-             insert into public.stop values (0);
-             create function public.hold() returns event_trigger language plpgsql as $$ begin
-                 if nextval('public.commands') = (select command from public.stop) then
-                     perform pg_advisory_xact_lock({LOCK});
-                 end if;
-             end $$;
-             create event trigger hold on ddl_command_end execute function public.hold();"
-        );
-        client.batch_execute(&hold).await.unwrap();
+        client.batch_execute(&hold()).await.unwrap();
         let told = format!("connect {url}");
         assert!(Program::start(&told).ended_well(), "nobody kills it");
         let all = number(&client, "select last_value from public.commands").await as usize;
@@ -141,23 +130,10 @@ fn d7_a_migration_that_is_killed_leaves_the_old_schema_or_the_new_on_postgres() 
         client.batch_execute(gone).await.unwrap();
         let mut there = 0;
         for at in rounds::sample(all, rounds::migration_kills(), &mut Draw::new(rounds::seed())) {
-            let arm = format!(
-                "select setval('public.commands', 1, false); update public.stop set command = {at}; \
-                 select pg_advisory_lock({LOCK})"
-            );
-            client.batch_execute(&arm).await.unwrap();
-            let child = Program::start(&told);
-            let waits = format!("select count(*) from pg_locks where objid = {LOCK} and not granted");
-            while number(&client, &waits).await == 0 {}
-            child.kill();
-            client.batch_execute(&format!("select pg_advisory_unlock({LOCK})")).await.unwrap();
-            let others = "select count(*) from pg_stat_activity where datname = current_database() \
-                          and pid <> pg_backend_pid() and backend_type = 'client backend'";
-            while number(&client, others).await > 0 {}
+            killed_at(&client, &told, at).await;
             // The last command is after the commit: a view for everybody, without which all is there.
             let left = number(&client, "select count(*) from pg_namespace where nspname = 'tenure'").await;
             there += left;
-            client.batch_execute("update public.stop set command = 0").await.unwrap();
             let database = Postgres::connect(&url, postgres_options()).await.expect("the next try succeeds");
             check(&database, &Acks::default()).await;
             drop(database);
@@ -172,6 +148,42 @@ fn d7_a_migration_that_is_killed_leaves_the_old_schema_or_the_new_on_postgres() 
     });
 }
 
+/// Counts the commands of a migration, and holds it at one of them.
+fn hold() -> String {
+    format!(
+        "create sequence public.commands;
+         create table public.stop (command bigint);
+         insert into public.stop values (0);
+         create function public.hold() returns event_trigger language plpgsql as $$ begin
+             if nextval('public.commands') = (select command from public.stop) then
+                 perform pg_advisory_xact_lock({LOCK});
+             end if;
+         end $$;
+         create event trigger hold on ddl_command_end execute function public.hold();"
+    )
+}
+
+/// Starts a child that brings the schema up, and kills it at this command. From then on nothing is held.
+async fn killed_at(client: &Client, told: &str, at: usize) {
+    let arm = format!(
+        "select setval('public.commands', 1, false); update public.stop set command = {at}; \
+         select pg_advisory_lock({LOCK})"
+    );
+    client.batch_execute(&arm).await.unwrap();
+    let child = Program::start(told);
+    let waits = format!(
+        "select count(*) from pg_locks where objid = {LOCK} and not granted \
+         and database = (select oid from pg_database where datname = current_database())"
+    );
+    while number(client, &waits).await == 0 {}
+    child.kill();
+    client.batch_execute(&format!("select pg_advisory_unlock({LOCK})")).await.unwrap();
+    let others = "select count(*) from pg_stat_activity where datname = current_database() \
+                  and pid <> pg_backend_pid() and backend_type = 'client backend'";
+    while number(client, others).await > 0 {}
+    client.batch_execute("update public.stop set command = 0").await.unwrap();
+}
+
 async fn newer_is_refused(client: &Client, url: &str) {
     drop(Postgres::connect(url, postgres_options()).await.unwrap());
     let newer = "insert into tenure.migrations (number, name) values (99, '0099_future')";
@@ -179,4 +191,108 @@ async fn newer_is_refused(client: &Client, url: &str) {
     let refused = Postgres::connect(url, postgres_options()).await.unwrap_err();
     assert!(matches!(refused, postgres::OpenError::Newer(_)), "{refused:?}");
     assert!(refused.to_string().contains("newer Tenure (migration 0099_future"), "{refused}");
+}
+
+/// The last step that an older program knew: all that follow are an upgrade of what it left.
+const OLDER: usize = 3;
+
+/// Makes the schema of an older program and gives it the rows that a writer of ours left, as far as it has columns for them.
+async fn make_older(client: &Client) {
+    client
+        .batch_execute("alter schema tenure rename to newer; drop view if exists public.tenure_inbox")
+        .await
+        .unwrap();
+    let made = "create schema tenure; create table tenure.migrations (number integer primary key, name text not null, \
+                applied_at timestamptz not null default now())";
+    client.batch_execute(made).await.unwrap();
+    for step in &postgres::migrate::MIGRATIONS[..OLDER] {
+        client.batch_execute(&step.sql.replace('@', "tenure")).await.unwrap();
+        let note = "insert into tenure.migrations (number, name) values ($1, $2)";
+        client.execute(note, &[&step.number, &step.name]).await.unwrap();
+    }
+    // The wall would not have them as they are: it judges steps, and these are where steps have led.
+    let filled = "do $$ declare part record; begin
+        set local session_replication_role = replica;
+        -- Of a step that is yet to come.
+        delete from newer.meta n where not exists (select from tenure.meta o where o.name = n.name);
+        for part in select o.table_name, string_agg(format('%I', o.column_name), ', ') as columns
+            from information_schema.columns o join information_schema.columns n using (table_name, column_name)
+            join information_schema.tables t using (table_name)
+            where o.table_schema = 'tenure' and n.table_schema = 'newer' and t.table_schema = 'tenure'
+            and t.table_type = 'BASE TABLE' and o.table_name <> 'migrations' and o.is_generated = 'NEVER'
+            group by o.table_name
+        loop
+            execute format('delete from tenure.%I', part.table_name);
+            execute format('insert into tenure.%I (%s) overriding system value select %s from newer.%I',
+                part.table_name, part.columns, part.columns, part.table_name);
+        end loop;
+        for part in select o.sequencename as name, n.last_value as at from pg_sequences o join pg_sequences n
+            using (sequencename) where o.schemaname = 'tenure' and n.schemaname = 'newer' and n.last_value is not null
+        loop
+            perform setval(format('tenure.%I', part.name), part.at);
+        end loop;
+    end $$; set client_min_messages = error; drop schema newer cascade";
+    client.batch_execute(filled).await.unwrap();
+}
+
+/// The schema of an older program, with rows in it, is brought up and killed at any command: it is the old one with all its rows, or
+/// the new one with all of them, and the next try leads there.
+// covers: K-02, K-50
+#[test]
+fn d7_an_upgrade_that_is_killed_keeps_every_row_on_postgres() {
+    let (older, work) = (schema::fresh(), schema::fresh());
+    let server = schema::server().rsplit_once('/').expect("a URL").0.to_string();
+    on_two_threads(async {
+        let raw = schema::raw().await;
+        raw.batch_execute(&format!("create database {older}")).await.unwrap();
+        let acks = {
+            let url = format!("{server}/{older}");
+            let mut child = Program::start(&format!("writer {url} {} 2", rounds::seed()));
+            let mut acks = Acks::default();
+            for _ in 0..150 {
+                acks.hear(&child.line().expect("it works until it is killed"));
+            }
+            acks.hear_all(&child.kill());
+            let database = Postgres::connect(&url, postgres_options()).await.unwrap();
+            check(&database, &acks).await;
+            drop(database);
+            let client = connect(&url).await;
+            make_older(&client).await;
+            client.batch_execute(&hold()).await.unwrap();
+            acks
+        };
+        let fresh = format!("drop database if exists {work} with (force)");
+        let copy = format!("create database {work} template {older}");
+        let free = format!("select count(*) from pg_stat_activity where datname = '{older}'");
+        let url = format!("{server}/{work}");
+        let told = format!("connect {url}");
+        let newest = postgres::migrate::MIGRATIONS.len() as i64;
+        let (mut all, mut done, mut kills) = (0, 0, vec![0]);
+        while let Some(at) = kills.pop() {
+            raw.batch_execute(&fresh).await.unwrap();
+            while number(&raw, &free).await > 0 {}
+            raw.batch_execute(&copy).await.unwrap();
+            let client = connect(&url).await;
+            let count = "select count(*) from tenure.items";
+            let before = number(&client, count).await;
+            assert!(before > 10, "an older program left {before} items");
+            if at == 0 {
+                assert!(Program::start(&told).ended_well(), "nobody kills it");
+                all = number(&client, "select last_value from public.commands").await as usize;
+                kills = rounds::sample(all, rounds::migration_kills(), &mut Draw::new(rounds::seed()));
+            } else {
+                killed_at(&client, &told, at).await;
+                let found = number(&client, "select count(*) from tenure.migrations").await;
+                assert!(found == OLDER as i64 || found == newest, "command {at}: {found} steps");
+                assert_eq!(number(&client, count).await, before, "command {at}: every row is there");
+                done += usize::from(found == newest);
+            }
+            let database = Postgres::connect(&url, postgres_options()).await.expect("the next try succeeds");
+            assert_eq!(number(&client, "select count(*) from tenure.migrations").await, newest);
+            check(&database, &acks).await;
+        }
+        eprintln!("{all} commands, {done} times it was done already");
+        raw.batch_execute(&fresh).await.unwrap();
+        raw.batch_execute(&format!("drop database {older} with (force)")).await.unwrap();
+    });
 }

@@ -14,6 +14,7 @@ use tenure_core::lifecycle::event::Event;
 use tenure_core::request::{Request, Terms};
 use tenure_core::time::Time;
 use tenure_databases::batch::{self, Reply};
+use tenure_databases::look::Look;
 use tenure_databases::{Database, Overdue, PAGE_MAX, Query, verify};
 
 use crate::requests::*;
@@ -118,7 +119,7 @@ impl Acks {
 }
 
 /// Everything that was answered is there, and the whole database is what its log says.
-pub async fn check<D: Database>(database: &D, acks: &Acks) {
+pub async fn check<D: Database + Look>(database: &D, acks: &Acks) {
     let report = verify::database(database, None, |_| {}).await.expect("it can be read");
     assert!(report.is_sound(), "{report:#?}");
     names_answer_again(database, acks).await;

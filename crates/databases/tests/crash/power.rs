@@ -23,7 +23,7 @@ use crate::{on_two_threads, rounds};
 const SECTOR: usize = 512;
 const LINES_MAX: u64 = 150;
 /// In the order in which the journal numbers them.
-const FILES: &str = "tenure.db,tenure.db-wal";
+pub const FILES: &str = "tenure.db,tenure.db-wal";
 
 #[derive(Debug)]
 struct Call {
@@ -95,6 +95,20 @@ fn after_the_cut(mut file: Vec<u8>, calls: &[Call], dice: &mut Draw) -> Vec<u8> 
         }
     }
     file
+}
+
+/// The files as they are found in the worst case: nothing is there but what a sync has confirmed.
+pub fn at_worst(before: &[u8], journal_file: &Path, place: &Path) -> PathBuf {
+    let synced = |mut calls: Vec<Call>| {
+        calls.retain(|call| call.durable);
+        calls
+    };
+    let [database, log] = journal(journal_file).map(synced);
+    // All that is left is durable: the dice have nothing to say.
+    let mut dice = Draw::new(0);
+    std::fs::write(place.join("tenure.db"), after_the_cut(before.to_vec(), &database, &mut dice)).unwrap();
+    std::fs::write(place.join("tenure.db-wal"), after_the_cut(Vec::new(), &log, &mut dice)).unwrap();
+    place.join("tenure.db")
 }
 
 /// Lets a writer work, ends it and cuts the power. Answers what it was answered and where what is left is.

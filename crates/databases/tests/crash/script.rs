@@ -8,7 +8,7 @@ use crate::writer::Worker;
 
 /// Any will do, as long as it stays the same.
 const SEED: u64 = 7;
-const TURNS: usize = 8;
+pub const TURNS: usize = 8;
 /// After this many the write-ahead log is put in its place, as it is at some time in every database's life.
 const CHECKPOINT_AFTER: usize = 5;
 

@@ -223,6 +223,13 @@ const KEYS: &[Broken] = &[
         also: &[],
     },
     Broken {
+        sql: "delete from names",
+        check: ENTRIES,
+        id: "{named}",
+        what: "its idempotency key `n` is missing",
+        also: &[],
+    },
+    Broken {
         sql: "update names set value = {empty}",
         check: "a name stands for an item that is there",
         id: "create job `n`",

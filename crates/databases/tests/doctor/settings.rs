@@ -22,8 +22,9 @@ fn names(all: &[Examined]) -> Vec<&str> {
 fn what_endangers_a_file_is_told() {
     with(async |ward: &File| {
         filled(ward.database()).await;
-        let gone = side::Server { pid: u32::MAX, ..side::Server::here("127.0.0.1:7171") };
-        side::advertise(&ward.path, &gone).unwrap();
+        let gone = side::Server::here("127.0.0.1:7171");
+        let note = format!("{}.server", ward.path.display());
+        std::fs::write(note, serde_json::to_vec(&gone).unwrap()).unwrap();
         let all = examine(ward).await;
         assert_eq!(names(&all), ["a note of a server that is gone"]);
         let limits = Limits { wal_bytes: 1, free_bytes: u64::MAX, quick_check_bytes: 0, ..Limits::default() };

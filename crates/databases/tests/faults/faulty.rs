@@ -63,6 +63,8 @@ pub struct Faults {
     /// The next transactions begin when somebody lets them.
     held: VecDeque<Held>,
     commits: usize,
+    /// What was waited before something was tried again. Here nobody waits.
+    pauses: Vec<Duration>,
 }
 
 impl Faults {
@@ -113,6 +115,10 @@ impl Faulty {
         self.faults.lock().unwrap().commits
     }
 
+    pub fn pauses(&self) -> Vec<Duration> {
+        self.faults.lock().unwrap().pauses.clone()
+    }
+
     pub fn is_spent(&self) -> bool {
         self.faults.lock().unwrap().coming.is_empty()
     }
@@ -155,6 +161,10 @@ impl Database for Faulty {
             return Err(error);
         }
         self.inner.settle(batch).await
+    }
+
+    async fn pause(&self, span: Duration) {
+        self.faults.lock().unwrap().pauses.push(span);
     }
 
     fn tables(&self) -> Arc<Tables> {

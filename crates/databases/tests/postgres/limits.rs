@@ -13,9 +13,14 @@ use tokio::task::JoinSet;
 use crate::kit::*;
 use crate::limited::limited;
 use crate::schema;
+use crate::sized::sized;
 
-const SETTINGS: [(&str, &str); 4] =
-    [("concurrency", "3, 2 per key"), ("attempts", "unlimited"), ("lease", "1 s"), ("backoff", "0 s")];
+/// Of the kind, at once. In full more of them, since every death keeps a slot for a second.
+fn limit() -> usize {
+    sized(3, 40)
+}
+
+const PER_KEY: i64 = 2;
 
 /// The most that run of the kind, and of one key, and how many are not done.
 async fn seen(kit: &Kit) -> (i64, i64, i64) {
@@ -43,23 +48,27 @@ fn leave(worker: &str, lease: tenure_core::id::ExecutionId, how: usize) -> Optio
     }
 }
 
-async fn claimer(kit: Arc<Kit>, gather: Gather, number: usize) {
+/// Answers how often it died with something in hand.
+async fn claimer(kit: Arc<Kit>, gather: Gather, number: usize) -> usize {
+    let mut deaths = 0;
     let worker = format!("worker:w{number}/1");
     for round in 0.. {
         let reply = gather.ask(acquire(&worker, "task", 1 + (round + number) % 3)).await.unwrap();
         let Answer::Leased(leases) = reply.answer else { panic!("refused: {:?}", reply.answer) };
         let (kind, key, open) = seen(&kit).await;
-        assert!(kind <= 3 && key <= 2, "{kind} run, {key} of one key");
+        assert!(kind <= limit() as i64 && key <= PER_KEY, "{kind} run, {key} of one key");
         for (place, lease) in leases.iter().enumerate() {
-            if let Some(request) = leave(&worker, lease.execution, round + place + number) {
+            match leave(&worker, lease.execution, round + place + number) {
                 // Its lease may have ended meanwhile: that is an answer too.
-                gather.ask(request).await.unwrap();
+                Some(request) => drop(gather.ask(request).await.unwrap()),
+                None => deaths += 1,
             }
         }
         if open == 0 {
-            return;
+            break;
         }
     }
+    deaths
 }
 
 /// Ends what time has ended, as every node does.
@@ -79,14 +88,20 @@ async fn sweeper(kit: Arc<Kit>, working: Arc<AtomicBool>) {
 #[test]
 fn several_processes_never_exceed_a_limit_and_no_slot_leaks() {
     with(async |kit| {
-        kit.database.add_table(&limited("task", &SETTINGS)).await.unwrap();
-        let creates: Vec<_> = (0..60)
+        let concurrency = format!("{}, {PER_KEY} per key", limit());
+        let settings =
+            [("concurrency", &*concurrency), ("attempts", "unlimited"), ("lease", "1 s"), ("backoff", "0 s")];
+        kit.database.add_table(&limited("task", &settings)).await.unwrap();
+        let keys = sized(5, 50);
+        let creates: Vec<_> = (0..sized(60, 20_000))
             .map(|number| {
-                let key = Some(format!("k{}", number % 5).parse().unwrap());
+                let key = Some(format!("k{}", number % keys).parse().unwrap());
                 create(Create { key, ..new("task", "{}") })
             })
             .collect();
-        tried(&kit.database, &creates).await;
+        for some in creates.chunks(1_000) {
+            tried(&kit.database, some).await;
+        }
         let url = format!("{}?schema={}&connections=3", schema::server(), kit.schema);
         let mut claimers = JoinSet::new();
         for process in 0..3 {
@@ -99,10 +114,13 @@ fn several_processes_never_exceed_a_limit_and_no_slot_leaks() {
         let working = Arc::new(AtomicBool::new(true));
         let mut sweepers = JoinSet::new();
         sweepers.spawn(sweeper(kit.clone(), working.clone()));
-        let done = tokio::time::timeout(Duration::from_secs(240), claimers.join_all()).await;
+        let patience = Duration::from_secs(sized(240, 3_600) as u64);
+        let done = tokio::time::timeout(patience, claimers.join_all()).await;
         working.store(false, Ordering::SeqCst);
         sweepers.join_all().await;
-        done.expect("all of it gets done: nothing starves");
+        let deaths: usize = done.expect("all of it gets done: nothing starves").into_iter().sum();
+        eprintln!("{deaths} died");
+        assert!(deaths >= creates.len() / 10, "many die: {deaths}");
         assert_eq!(seen(&kit).await, (0, 0, 0));
         let left: i64 = kit.raw.query_one("select count(*) from lanes", &[]).await.unwrap().get(0);
         assert_eq!(left, 0, "no lane is left over");

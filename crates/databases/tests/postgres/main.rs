@@ -11,5 +11,7 @@ mod private;
 mod races;
 #[path = "../conformance/schema.rs"]
 mod schema;
+#[path = "../conformance/sized.rs"]
+mod sized;
 mod tls;
 mod wall;

@@ -1,7 +1,18 @@
 //! Plans: by the index they were made for, whatever the statistics say; and never more than was asked for.
 
+use tenure_core::request::Need;
+use tenure_databases::postgres::{SETTINGS, claim_statements};
+use tenure_databases::{BatchId, Database, Tx};
+
 use crate::kit::*;
 use crate::schema;
+use crate::sized::sized;
+
+/// Those of every connection that Tenure opens.
+fn settings() -> String {
+    let set = |setting: &str| format!("set {};", setting.trim());
+    SETTINGS.split("-c ").filter(|setting| !setting.trim().is_empty()).map(set).collect()
+}
 
 /// The statement of a claim, as the server has it prepared, with its plan.
 async fn explain(kit: &Kit, settings: &str, statement: &str) -> String {
@@ -11,13 +22,41 @@ async fn explain(kit: &Kit, settings: &str, statement: &str) -> String {
     rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
 }
 
+/// The statements that a claim really makes, under the settings that its connections have, prepared as they are: with a plan made for
+/// what is bound, and with the one that is kept for anything.
+async fn claims_go_by_their_indexes(kit: &Kit) {
+    let lane = "(integer, bigint, uuid, bigint)";
+    let first = "(1, -9223372036854775808, '00000000-0000-0000-0000-000000000000', 16)";
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        for (name, text) in claim_statements(&kit.schema, 16) {
+            let (types, bound, indexes): (&str, &str, &[&str]) = match name {
+                "ready" => (lane, first, &["items_ready"]),
+                "one behind" => (lane, first, &["lanes_free", "items_pkey"]),
+                "all behind" => (lane, first, &["lanes_free", "items_of_lane", "items_pkey"]),
+                "any due" => ("(integer, bigint)", "(1, 0)", &["items_scheduled"]),
+                "promote" => {
+                    ("(integer, bigint, integer[])", "(1, 0, '{1}')", &["items_scheduled", "lanes_pkey"])
+                }
+                other => panic!("a statement that nobody has looked at: {other}"),
+            };
+            let prepared =
+                format!("{} set plan_cache_mode = {mode}; prepare claim {types} as {text}", settings());
+            let plan = explain(kit, &prepared, &format!("execute claim {bound}")).await;
+            for index in indexes {
+                assert!(plan.contains(&format!("using {index} ")), "{name}, {mode}: {index}\n{plan}");
+            }
+            // What is left to sort are the few that were found.
+            assert!(!plan.contains("Seq Scan on items"), "{name}, {mode}\n{plan}");
+            assert!(name != "ready" || !plan.contains("Sort"), "{name}, {mode}\n{plan}");
+        }
+    }
+}
+
+// fault: P2
 #[test]
 fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
     with(async |kit| {
-        let claim = "select id from items where queue = 1 and slot = 2 and (rank, id) > (0, gen_random_uuid()) \
-                     order by rank, id limit 16 for update skip locked";
-        let empty = explain(&kit, "set enable_seqscan = off; set enable_bitmapscan = off", claim).await;
-        assert!(empty.contains("items_ready"), "{empty}");
+        claims_go_by_their_indexes(&kit).await;
         // The statistics are those of a table of three rows.
         created(&kit.database, new("job", "{}")).await;
         kit.raw
@@ -29,11 +68,7 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
                       session, committed, segment, head, payload_hash, payload, rest \
                       from (select * from items limit 1) i, generate_series(1, 30000) n";
         kit.raw.batch_execute(copies).await.unwrap();
-        for settings in ["select 1", "set enable_seqscan = off; set enable_bitmapscan = off"] {
-            let plan = explain(&kit, settings, claim).await;
-            assert!(plan.contains("Index Scan using items_ready"), "{plan}");
-            assert!(!plan.contains("Sort"), "{plan}");
-        }
+        claims_go_by_their_indexes(&kit).await;
         // So does counting who comes before an item.
         let ahead = "select count(*) from (select from items where queue = 1 and slot = 2 \
                      and (rank, id) < (9223372036854775807, gen_random_uuid()) order by rank, id limit 1024) a";
@@ -67,27 +102,33 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
     });
 }
 
-/// With any plan that the server could choose, a claim locks no more than it offers.
+/// With any plan that the server could choose, a claim locks no more than it offers, and offers no more than was asked for.
+// fault: P3
 #[test]
 fn a_claim_never_locks_more_than_was_asked_for() {
     with(async |kit| {
         let creates: Vec<_> = (0..40).map(|_| create(new("job", "{}"))).collect();
         tried(&kit.database, &creates).await;
-        for off in ["nestloop", "hashjoin", "mergejoin", "indexscan", "material", "sort"] {
-            let url = format!("{}&options=-c%20enable_{off}%3Doff", schema::url(&kit.schema));
-            let database = open(&url).await;
-            let mut tx =
-                tenure_databases::Database::begin(&database, tenure_databases::BatchId(1)).await.unwrap();
-            let need = tenure_core::request::Need::default();
-            let mut world = tenure_databases::Tx::lock(&mut tx, &need).await.unwrap();
-            let kind = "job".parse().unwrap();
-            let offered =
-                tenure_databases::Tx::claim(&mut tx, &mut world, &store(), &kind, None, 5).await.unwrap();
-            assert_eq!(offered.len(), 5, "{off}");
-            let free =
-                "select count(*) from (select id from items where slot = 2 for update skip locked) free";
-            let free: i64 = kit.raw.query_one(free, &[]).await.unwrap().get(0);
-            assert_eq!(free, 35, "{off}: five are locked and no more");
+        let kind = "job".parse().unwrap();
+        let free = "select count(*) from (select id from items where slot = 2 for update skip locked) free";
+        let free = kit.raw.prepare(free).await.unwrap();
+        for off in ["nothing", "nestloop", "hashjoin", "mergejoin", "indexscan", "material", "sort"] {
+            let option = format!("&options=-c%20enable_{off}%3Doff");
+            let option = if off == "nothing" { "" } else { &option };
+            let database = open(&format!("{}{option}", schema::url(&kit.schema))).await;
+            for round in 0..sized(25, 1_500) {
+                let wanted = 1 + round % 9;
+                let id = BatchId(round as u128);
+                let mut tx = database.begin(id).await.unwrap();
+                let mut world = tx.lock(&Need::default()).await.unwrap();
+                let offered = tx.claim(&mut world, &store(), &kind, None, wanted).await.unwrap();
+                assert_eq!(offered.len(), wanted, "{off}");
+                let left: i64 = kit.raw.query_one(&free, &[]).await.unwrap().get(0);
+                assert_eq!(left as usize, 40 - wanted, "{off}: so many are locked and no more");
+                drop(tx);
+                // The rollback has been sent, and is over when whoever comes next finds everything free.
+                while kit.raw.query_one(&free, &[]).await.unwrap().get::<_, i64>(0) < 40 {}
+            }
         }
     });
 }

@@ -62,12 +62,59 @@ fn what_the_kernel_would_never_do_is_refused_to_everybody() {
             ("update marks set value = 6".to_string(), "only grows"),
             ("delete from segments".to_string(), "append-only"),
             ("truncate segments".to_string(), "append-only"),
+            ("truncate marks".to_string(), "only grows"),
         ] {
             let said = refused(&kit, &statement).await;
             assert!(said.contains(why), "{statement}: {said}");
         }
         let next = ask(&kit.database, commit("worker:a/1", leases[1].execution)).await;
         assert!(next.is_yes(), "nothing of it happened: {next:?}");
+    });
+}
+
+/// What the wall itself reads.
+// covers: K-01
+#[test]
+fn a_lifecycle_that_was_added_is_not_changed() {
+    with(async |kit| {
+        created(&kit.database, new("job", "{}")).await;
+        for statement in [
+            "insert into moves select min(lifecycle), 0, 2 from lifecycles where kind = 'job'",
+            "insert into moves values (1000, 0, 2)",
+            "update moves set to_state = 0",
+            "delete from moves",
+            "truncate moves",
+            "insert into states select min(lifecycle), 77, 'DONE', 'succeeded' from lifecycles where kind = 'job'",
+            "insert into states values (1000, 0, 'DONE', 'succeeded')",
+            "update states set phase = 'succeeded'",
+            "delete from states",
+            "truncate states",
+            "update lifecycles set kind = 'other' where kind = 'job'",
+            "update lifecycles set hash = sha256('x') where kind = 'job'",
+            "update lifecycles set complete = false",
+            "delete from lifecycles",
+            "truncate lifecycles",
+        ] {
+            let said = refused(&kit, statement).await;
+            assert!(said.contains("never changed"), "{statement}: {said}");
+        }
+        for statement in ["update queues set store = 'other'", "delete from queues", "truncate queues"] {
+            let said = refused(&kit, statement).await;
+            assert!(said.contains("always means the same"), "{statement}: {said}");
+        }
+        let job =
+            tenure_core::lifecycle::shipped::tables().current(&"job".parse().unwrap()).cloned().unwrap();
+        let other = job.source.replace("| attempts | 5 ", "| attempts | 7 ");
+        assert_ne!(other, *job.source);
+        for source in [&other, &*job.source, &other] {
+            kit.database.add_table(source).await.unwrap();
+        }
+        let sql = "select count(*), count(*) filter (where in_force), bool_and(complete) from lifecycles \
+                   where kind = 'job'";
+        let row = kit.raw.query_one(sql, &[]).await.unwrap();
+        let found = (row.get::<_, i64>(0), row.get::<_, i64>(1), row.get::<_, bool>(2));
+        assert_eq!(found, (2, 1, true), "which of them is in force may change");
+        created(&kit.database, new("job", "{}")).await;
     });
 }
 
@@ -168,6 +215,22 @@ fn a_damaged_row_costs_itself_alone() {
 fn take(item: tenure_core::id::ItemId) -> tenure_core::request::Command {
     use tenure_core::request::{Command, Take, Terms};
     Command::Take(Take { item, terms: Terms::default() })
+}
+
+/// The commands of docs/inbox.md.
+#[test]
+fn a_program_makes_work_in_its_own_transaction() {
+    with(async |kit| {
+        let page = include_str!("../../../../docs/inbox.md");
+        let (_, block) = page.split_once("## PostgreSQL\n\n```sql\n").expect("a block");
+        let (block, _) = block.split_once("```").expect("its end");
+        kit.raw.batch_execute(&block.replace("commit;", "rollback;")).await.unwrap();
+        kit.raw.batch_execute(block).await.unwrap();
+        let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 10, &mut draw()).await.unwrap();
+        assert_eq!((turn.taken, turn.refused), (1, 0));
+        let row = kit.raw.query_one("select kind, payload from tenure_items", &[]).await.unwrap();
+        assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("job", r#"{"order": 7}"#));
+    });
 }
 
 /// Whatever a program puts into the inbox becomes an item, or stays with the reason; its own transaction never fails.

@@ -95,7 +95,7 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     let (id, kind) = (item.id, &item.table.kind);
     let mut guards = rows.iter().flat_map(|row| &row.guards);
     // The holder's, over the API, as whatever else is written under a lease.
-    if guards.clone().any(|guard| *guard == Guard::Decomposition) {
+    if guards.clone().any(|guard| matches!(guard, Guard::Decomposition | Guard::OutputBundle)) {
         return None;
     }
     let is_attested = guards.any(Guard::is_attested);
@@ -103,8 +103,15 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     let typed = match event {
         // What only the kind's own command can attest is typed with that.
         _ if is_attested => format!("{kind} {shown} {id}"),
-        Event::Lease if roles == Roles::NONE.with(Role::Worker) => format!("work {kind}"),
+        Event::Lease if roles == Roles::NONE.with(Role::Worker) => match ends_with(item) {
+            None => format!("work {kind}"),
+            // A worker that knows nothing of tickets could not end it.
+            Some(Guard::OutputBundle) => "runner".to_string(),
+            Some(_) => return None,
+        },
         Event::Cancel if &**kind == "job" => format!("job cancel {id}"),
+        // Their own commands bring along what the move needs.
+        Event::Plain(name) if is_typed(kind, name) => format!("{kind} {name} {id}"),
         Event::Cancel | Event::Plain(_) => format!("item move {id} {event}"),
         // The holder's, over the library or the API.
         _ => return None,
@@ -113,6 +120,17 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     let reason = if needs_reason { " --reason REASON" } else { "" };
     let tail = if *event == Event::Lease && !is_attested { " -- COMMAND" } else { "" };
     Some(format!("tenure {typed}{reason}{}{tail}", in_store(item)))
+}
+
+/// Moves that have a command of their own.
+fn is_typed(kind: &str, event: &str) -> bool {
+    matches!((kind, event), ("claim", "enqueue") | ("ticket", "approve" | "resolve"))
+}
+
+/// What the system of a kind has to establish for its work to be committed.
+fn ends_with(item: &Item) -> Option<&Guard> {
+    let ends = item.table.rows.iter().filter(|row| matches!(row.event, Event::Commit | Event::Finish));
+    ends.flat_map(|row| &row.guards).find(|guard| guard.is_attested())
 }
 
 /// A new item in place of one that rests for ever.

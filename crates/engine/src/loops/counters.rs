@@ -1,7 +1,12 @@
 //! What the engine has done and met: every failure it knows has a number here.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenure_core::answer::Answer;
+use tenure_core::request::Command;
+use tenure_databases::batch::Reply;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -9,6 +14,7 @@ macro_rules! counters {
         pub struct Counters {
             $($name: AtomicU64,)*
             last_failure: Mutex<Option<String>>,
+            turns: Mutex<BTreeMap<&'static str, u64>>,
         }
 
         impl Counters {
@@ -29,7 +35,7 @@ counters! {
     acquires,
     /// Leases that were given to workers of this process, or through it.
     leased,
-    /// Executions of this process that committed.
+    /// Executions that committed, of workers of this process or through it; so are those that follow.
     committed,
     /// Executions that failed and may be tried again.
     failed,
@@ -71,6 +77,15 @@ impl Counters {
         self.last_failure.lock().expect("nobody panics while holding it").clone()
     }
 
+    /// How many turns each loop has taken.
+    pub fn turns(&self) -> BTreeMap<&'static str, u64> {
+        self.turns.lock().expect("nobody panics while holding it").clone()
+    }
+
+    pub(crate) fn turn(&self, of: &'static str) {
+        *self.turns.lock().expect("nobody panics while holding it").entry(of).or_default() += 1;
+    }
+
     pub(crate) fn failed_turn(&self, why: &str) {
         self.failed_turns.fetch_add(1, Ordering::Relaxed);
         self.tell(why);
@@ -105,6 +120,23 @@ impl Counters {
 
     pub(crate) fn leases(&self, count: usize) {
         self.leased.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// What was answered to somebody who asked through a handle: a worker elsewhere, or a system. Workers of this process count for
+    /// themselves. A repeat of what was answered before is no second one.
+    pub(crate) fn heard(&self, command: &Command, reply: &Reply) {
+        if reply.held_back.is_some() {
+            self.one_held_back();
+        }
+        match (command, &reply.answer) {
+            (_, Answer::LeaseLost(_)) => self.one_stale_write(),
+            _ if !reply.fresh => {}
+            (_, Answer::Leased(leases)) => self.leases(leases.len()),
+            (Command::Commit(_), Answer::Ran(_)) => self.one_committed(),
+            (Command::Fail(fail), Answer::Ran(_)) => self.one_failed(fail.permanent),
+            (Command::Release(_), Answer::Ran(_)) => self.one_released(),
+            _ => {}
+        }
     }
 
     pub(crate) fn one_committed(&self) {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use tenure_core::actor::{Actor, Role};
 use tenure_core::body::Body;
+use tenure_core::follower::Follower;
 use tenure_core::id::ItemId;
+use tenure_core::item::Link;
 use tenure_core::request::{Command, Create, Request};
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Label, Store};
@@ -13,12 +15,15 @@ use tenure_databases::Error;
 use tenure_databases::follow::MessageId;
 use tokio::sync::Mutex;
 
-use super::follow::{KEEP_EVERY, Sent, page, skip};
+use super::follow::{Kept, Sent, page, skip};
 use super::webhook::Subscribed;
 use crate::loops::Parts;
 
 /// Webhooks that one turn looks at. Each message is held against all of them.
 const WEBHOOKS_MAX: usize = 1_000;
+
+/// The link from a delivery to the item whose message it is.
+const MESSAGE: &str = "message";
 
 /// A delivery's payload: which message, and where to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,7 +58,7 @@ struct State {
     /// What a webhook wants never changes, so it is read once.
     webhooks: HashMap<ItemId, Wants>,
     position: Option<u64>,
-    kept: u64,
+    kept: Option<Kept>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,15 +85,15 @@ impl Deliverer {
             Some(position) => position,
             None => {
                 let kept = parts.kept.mark(&mark).await?.unwrap_or_default();
-                state.kept = kept;
+                state.kept = Some(Kept::at(kept));
                 skip(&parts.kept, kept, since).await?
             }
         };
         let page = page(&parts.kept, &parts.store, from).await?;
         let made = state.deliver(parts, &page.messages).await?;
-        if made || page.end >= state.kept + KEEP_EVERY {
+        if made || state.kept.is_none_or(|kept| kept.is_worth_it(page.end)) {
             parts.kept.set_mark(&mark, page.end).await?;
-            state.kept = page.end;
+            state.kept = Some(Kept::at(page.end));
         }
         state.position = Some(page.end);
         Ok(page.more)
@@ -143,7 +148,7 @@ impl State {
 }
 
 pub(super) fn mark_of(store: &Store) -> Key {
-    format!("webhooks of {store}").parse().expect("a store's name is short")
+    Follower::Webhooks.mark(store).expect("a store's name is short")
 }
 
 fn create(parts: &Parts, webhook: ItemId, sent: &Sent) -> Request {
@@ -152,6 +157,8 @@ fn create(parts: &Parts, webhook: ItemId, sent: &Sent) -> Request {
     let bytes = serde_json::to_vec(&delivery).expect("ids, numbers and a time are JSON");
     let payload = Body::json(bytes).expect("what serde writes is JSON");
     let mut create = Create::new(super::delivery_kind(), payload);
+    // What is told is kept until it has been.
+    create.links = vec![Link { label: MESSAGE.parse().expect("a valid label"), to: item }];
     create.name = Some(format!("{} to {webhook}", key_of(&sent.id)).parse().expect("ids are short"));
     let actor = Actor::new(Role::System, parts.node.clone());
     Request { store: parts.store.clone(), actor, command: Command::Create(create) }

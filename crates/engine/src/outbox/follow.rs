@@ -1,6 +1,6 @@
 //! Reading the log for messages, a page at a time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_core::entry::{Facts, MessageMark};
 use tenure_core::time::Time;
@@ -8,15 +8,41 @@ use tenure_core::word::{Label, Store};
 use tenure_databases::Error;
 use tenure_databases::follow::MessageId;
 
-use crate::kept::Kept;
+use crate::kept;
+use crate::time::now;
 
 /// Entries that are read at once.
 pub(super) const PAGE: usize = 500;
 /// A mark is kept at least this often, where nothing else makes it worth a write.
-pub(super) const KEEP_EVERY: u64 = 10_000;
+const KEEP_EVERY: u64 = 10_000;
+/// And this long after it was kept, if anything was read since: what is finished is not removed before its messages were passed.
+const KEEP_AFTER: Duration = Duration::from_secs(30);
 /// Clocks of writers differ a little, and the log is in the order of commits: what is looked for by time is looked for from
 /// a little earlier.
 const SLACK: Duration = Duration::from_secs(600);
+
+/// How far a mark has been kept, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    position: u64,
+    since: Instant,
+}
+
+impl Kept {
+    pub fn at(position: u64) -> Kept {
+        Kept { position, since: now() }
+    }
+
+    pub fn is_behind(&self, position: u64) -> bool {
+        self.position < position
+    }
+
+    /// Whether it should be kept again where nothing was heard since.
+    pub fn is_worth_it(&self, position: u64) -> bool {
+        let is_late = self.since + KEEP_AFTER <= now();
+        position >= self.position.saturating_add(KEEP_EVERY) || (is_late && self.is_behind(position))
+    }
+}
 
 /// A message, as the log names it.
 #[derive(Clone, Debug)]
@@ -38,7 +64,7 @@ pub(super) struct Page {
 }
 
 /// The messages of a store in the entries after a position.
-pub(super) async fn page(kept: &Kept, store: &Store, after: u64) -> Result<Page, Error> {
+pub(super) async fn page(kept: &kept::Kept, store: &Store, after: u64) -> Result<Page, Error> {
     let entries = kept.log(after, PAGE).await?;
     let mut page = Page { messages: Vec::new(), end: after, more: entries.len() >= PAGE };
     for (position, entry) in entries {
@@ -67,7 +93,7 @@ fn sent(facts: &Facts) -> &[MessageMark] {
 
 /// A position at or after `from`, before which nothing is younger than `moment`. Found by halving: a log of a billion entries
 /// takes thirty looks.
-pub(super) async fn skip(kept: &Kept, from: u64, moment: Time) -> Result<u64, Error> {
+pub(super) async fn skip(kept: &kept::Kept, from: u64, moment: Time) -> Result<u64, Error> {
     let moment = moment.before(SLACK);
     let is_older = async |position: u64| -> Result<bool, Error> {
         Ok(kept.log(position, 1).await?.first().is_some_and(|(_, entry)| entry.at < moment))

@@ -31,8 +31,9 @@ use crate::worker::{Done, Failure, Handler, Job};
 const TIME_OUT: Duration = Duration::from_secs(10);
 /// As long as the other side may ask us to wait.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
-/// How soon a delivery to a paused webhook is looked at again.
-const PAUSED: Duration = Duration::from_secs(30);
+/// How soon a delivery to a paused webhook is looked at again: soon at first, and never so late that who resumes it wonders.
+const PAUSED_MIN: Duration = Duration::from_secs(30);
+const PAUSED_MAX: Duration = Duration::from_secs(300);
 
 /// What is posted: the form that Standard Webhooks recommends, and where it comes from.
 #[derive(Serialize)]
@@ -61,7 +62,10 @@ impl Send {
         let webhook = webhook.ok_or_else(|| Failure::permanent("there is no such webhook"))?;
         match &**webhook.item.state_name() {
             "ACTIVE" => {}
-            "PAUSED" => return Err(Failure::snooze(PAUSED, "the webhook is paused")),
+            "PAUSED" => {
+                let wait = PAUSED_MIN.saturating_mul(job.item().interruptions.saturating_add(1));
+                return Err(Failure::snooze(wait.min(PAUSED_MAX), "the webhook is paused"));
+            }
             _ => return Err(Failure::permanent("the webhook was removed")),
         }
         let payload = webhook.payload.ok_or_else(|| Failure::permanent("the webhook was erased"))?;

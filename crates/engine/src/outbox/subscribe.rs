@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tenure_core::body::Body;
+use tenure_core::follower::Follower;
 use tenure_core::id::ItemId;
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Label};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::FOLLOW_EVERY;
 use super::deliver::key_of;
-use super::follow::{KEEP_EVERY, Sent, page};
+use super::follow::{Kept, Sent, page};
 use crate::error::Error;
 use crate::loops::Parts;
 use crate::tenure::Tenure;
@@ -99,7 +100,7 @@ impl Tenure {
         subscriber: impl Subscriber,
     ) -> Result<Subscription, Error> {
         let labels: Result<Vec<Label>, _> = labels.iter().map(|label| label.parse()).collect();
-        let mark: Key = format!("subscriber {name} of {}", self.store).parse()?;
+        let mark = Follower::Subscriber(name.to_string()).mark(&self.store)?;
         let parts = self.parts();
         let begin = {
             let (kept, mark) = (parts.kept.clone(), mark.clone());
@@ -114,9 +115,9 @@ impl Tenure {
             }
         };
         let position = self.beside(begin).await?;
-        let stop = CancellationToken::new();
+        let stop = parts.closing.stop();
         let outside = Handle::try_current().unwrap_or_else(|_| self.inner.background.handle().clone());
-        let follower = Follower {
+        let hearing = Hearing {
             parts,
             mark,
             labels: labels?,
@@ -124,14 +125,22 @@ impl Tenure {
             outside,
             stop: stop.clone(),
             position,
-            kept: position,
+            kept: Kept::at(position),
         };
-        self.inner.background.spawn(follower.run());
+        self.inner.background.spawn(hearing.run());
         Ok(Subscription { stop, _tenure: self.clone() })
+    }
+
+    /// A subscriber that will not come back: what has messages that it has not heard is not kept for it any longer. Under its
+    /// name another begins where the log ends then.
+    pub async fn forget_subscriber(&self, name: &str) -> Result<(), Error> {
+        let mark = Follower::Subscriber(name.to_string()).mark(&self.store)?;
+        let kept = self.inner.kept.clone();
+        self.beside(async move { kept.forget_mark(&mark).await }).await
     }
 }
 
-struct Follower {
+struct Hearing {
     parts: Parts,
     mark: Key,
     labels: Vec<Label>,
@@ -141,10 +150,10 @@ struct Follower {
     /// Everything up to here was heard.
     position: u64,
     /// And so much of it is kept.
-    kept: u64,
+    kept: Kept,
 }
 
-impl Follower {
+impl Hearing {
     async fn run(mut self) {
         let stop = self.stop.clone();
         while !stop.is_cancelled() {
@@ -162,7 +171,7 @@ impl Follower {
                 }
             }
         }
-        if self.position > self.kept {
+        if self.kept.is_behind(self.position) {
             // What can not be kept is told again.
             let _ = self.parts.kept.set_mark(&self.mark, self.position).await;
         }
@@ -182,9 +191,9 @@ impl Follower {
             self.position = self.position.max(sent.position - 1);
         }
         self.position = page.end;
-        if heard || self.position >= self.kept + KEEP_EVERY {
+        if heard || self.kept.is_worth_it(self.position) {
             parts.kept.set_mark(&self.mark, self.position).await?;
-            self.kept = self.position;
+            self.kept = Kept::at(self.position);
         }
         Ok(page.more)
     }

@@ -145,8 +145,7 @@ impl Tenure {
             Answer::Created(item) => Ok(item),
             Answer::Coalesced(item) if item.payload == payload.hash() => Ok(item),
             Answer::Coalesced(item) => {
-                let name = &subscribed.name;
-                Err(Error::Webhook(format!("{name} is another webhook ({}): remove it first", item.id)))
+                Err(Error::Taken { kind: kind(), name: subscribed.name, item: item.id })
             }
             no => Err(Error::Refused(Box::new(no))),
         }

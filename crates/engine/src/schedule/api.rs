@@ -45,11 +45,7 @@ impl Tenure {
             Answer::Created(item) => item,
             Answer::Coalesced(item) if item.payload == payload.hash() => item,
             Answer::Coalesced(item) => {
-                let name = &plan.name;
-                return Err(Error::Schedule(format!(
-                    "{name} is another schedule ({}): remove it first",
-                    item.id
-                )));
+                return Err(Error::Taken { kind: kind(), name: plan.name, item: item.id });
             }
             no => return Err(Error::Refused(Box::new(no))),
         };

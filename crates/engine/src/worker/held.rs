@@ -29,7 +29,9 @@ pub(super) struct Lease {
     pub tried: Option<Instant>,
     pub token: CancellationToken,
     pub said: Said,
-    /// None before its handler has begun.
+    /// Its handler runs. Before that it waits for a place.
+    pub begun: bool,
+    /// None before it was handed out.
     pub handler: Option<AbortHandle>,
     /// Set when somebody asked for the item to be cancelled: its handler has this long to stop by itself.
     pub stop_by: Option<Instant>,
@@ -75,6 +77,13 @@ impl Held {
             self.0.changed.notify_waiters();
         }
         taken
+    }
+
+    /// Those whose handlers have not begun are the caller's to end, all of them at once: none can begin any more.
+    pub fn take_waiting(&self) -> Vec<(ExecutionId, Lease)> {
+        let waiting: Vec<_> = self.leases().extract_if(|_, lease| !lease.begun).collect();
+        self.0.changed.notify_waiters();
+        waiting
     }
 
     /// What is settled is let go of together: who waits for room is woken once, and finds all of it.

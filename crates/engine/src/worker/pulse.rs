@@ -88,11 +88,12 @@ async fn renew(held: Held, asker: Asker, lease: Option<Duration>, leases: Vec<(E
 /// The handler is stopped and nothing more is written for it.
 fn lose(held: &Held, asker: &Asker, execution: ExecutionId) {
     if let Some(lease) = held.take(execution) {
+        // Before the handler ends and makes room for another: whoever sees what comes next sees this, too.
+        asker.counters.one_lost();
         lease.token.cancel();
         if let Some(handler) = lease.handler {
             handler.abort();
         }
-        asker.counters.one_lost();
     }
 }
 

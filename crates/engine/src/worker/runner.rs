@@ -241,6 +241,8 @@ impl Runner {
                 Waited::Over => poll = (poll * 2).min(POLL_MAX),
             }
         }
+        // Nobody who waits for a place gets one any more.
+        slots.close();
         // What was asked for before the stop is held when the answer comes: it is given back with the rest.
         while !asked.calls.is_empty() {
             if let (call, Ok((leases, _))) = asked.answered().await {
@@ -295,6 +297,7 @@ impl Runner {
             tried: None,
             token: CancellationToken::new(),
             said: Said::default(),
+            begun: false,
             handler: None,
             stop_by: None,
         };
@@ -312,10 +315,13 @@ impl Runner {
             let work = {
                 let held = held.clone();
                 async move {
-                    let slot = slots.acquire_owned().await;
+                    let Ok(slot) = slots.acquire_owned().await else { return };
                     // It may have waited too long for a slot.
-                    let is_held = held.with(execution, |lease| !pulse::is_over(lease.deadline()));
-                    if is_held != Some(true) {
+                    let begins = held.with(execution, |lease| {
+                        lease.begun = !pulse::is_over(lease.deadline());
+                        lease.begun
+                    });
+                    if begins != Some(true) {
                         return;
                     }
                     let result = caught(async { handler.run(job).await }).await;
@@ -340,20 +346,35 @@ impl Runner {
                 changed.await;
             }
         };
-        if tokio::time::timeout(self.grace, emptied).await.is_ok() {
+        let grace = self.parts.closing.grace(self.grace);
+        let over = async {
+            // What has not begun need not wait for what has: somebody else may have it now.
+            self.give_back(asker, held.take_waiting()).await;
+            emptied.await;
+        };
+        if tokio::time::timeout(grace, over).await.is_ok() {
             return;
         }
+        let left = held.all().into_iter().filter_map(|execution| Some((execution, held.take(execution)?)));
+        self.give_back(asker, left.collect()).await;
+    }
+
+    /// Gives back what is held no more, told or not.
+    async fn give_back(&self, asker: &Asker, leases: Vec<(ExecutionId, Lease)>) {
         let mut left = Vec::new();
-        for execution in held.all() {
-            if let Some(lease) = held.take(execution) {
-                lease.token.cancel();
-                lease.handler.iter().for_each(|handler| handler.abort());
-                left.extend(lease.said.request(execution, &lease.store, &self.actor));
-                left.push(release(execution, &lease.store, &self.actor, "its worker shut down", None));
-            }
+        for (execution, lease) in leases {
+            lease.token.cancel();
+            lease.handler.iter().for_each(|handler| handler.abort());
+            left.extend(lease.said.request(execution, &lease.store, &self.actor));
+            left.push(release(execution, &lease.store, &self.actor, "its worker shut down", None));
+        }
+        if left.is_empty() {
+            return;
         }
         let unreleased = self.let_go(asker, left).await;
-        self.let_go(asker, unreleased).await;
+        if !unreleased.is_empty() {
+            self.let_go(asker, unreleased).await;
+        }
     }
 
     /// Gives items back. What can not be given back because its table has no `release` is to be ended by its recovery row.

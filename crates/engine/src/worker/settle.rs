@@ -153,7 +153,10 @@ impl Settler {
                 }
             }
             (Command::Release(_), Answer::Ran(_)) => counters.one_released(),
-            (_, Answer::Ran(_) | Answer::AlreadyCommitted(_)) => {}
+            (_, Answer::Ran(_)) => {}
+            // Somebody else was faster: this one's lease was lost to them, and what it did is thrown away.
+            (Command::Commit(_), Answer::AlreadyCommitted(_)) => counters.one_stale_write(),
+            (_, Answer::AlreadyCommitted(_)) => {}
             (_, Answer::LeaseLost(_)) => counters.one_stale_write(),
             // What it wants to commit can not be: that is the handler's mistake, and the next attempt makes it again.
             (Command::Commit(_), no) => {

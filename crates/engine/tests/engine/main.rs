@@ -1,6 +1,7 @@
 //! The engine as a program sees it, on every database.
 
 mod controls;
+mod draining;
 mod operations;
 mod promises;
 mod retention;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use tenure::core::answer::Answer;
 use tenure::core::draw::Draw;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::shipped;
 use tenure::core::lifecycle::tables::Tables;
-use tenure::core::request::{Cancel, Command, Create, Effects, Request};
+use tenure::core::request::{Cancel, Command, Commit, Create, Effects, NewMessage, Request, Take, Terms};
 use tenure::databases::batch::run;
+use tenure::databases::follow::Follow;
 use tenure::databases::outside::now;
 use tenure::databases::postgres::{self, Postgres};
 use tenure::databases::sqlite::{self, Sqlite};
@@ -46,6 +48,71 @@ async fn cancelled<D: Database>(database: &D, names: std::ops::Range<usize>) -> 
         items.push(item.id);
     }
     items
+}
+
+/// A job that was done and sent a message, as of the clock of this database.
+async fn sent<D: Database + Follow>(database: &D) -> ItemId {
+    let request = |actor: &str, command| {
+        let (store, actor) = ("default".parse().unwrap(), actor.parse().unwrap());
+        Request { store, actor, command }
+    };
+    let body = || tenure::core::body::Body::json("1").unwrap();
+    let mut draw = Draw::new(1);
+    let mut ask = async |actor: &str, command| {
+        run(database, &[request(actor, command)], &mut draw).await.remove(0).unwrap().answer
+    };
+    let terms = Terms { start: true, ..Terms::default() };
+    let create = Create::new("job".parse().unwrap(), body());
+    let Answer::Created(job) = ask("api:t", Command::Create(create)).await else { panic!() };
+    let take = Take { item: job.id, terms };
+    let Answer::Leased(leases) = ask("worker:w/1", Command::Take(take)).await else { panic!() };
+    let messages = vec![NewMessage { label: "news".parse().unwrap(), body: body() }];
+    let effects = Effects { messages, ..Effects::default() };
+    let execution = leases[0].execution;
+    let commit =
+        Commit { execution, output: None, effects, finish: true, session: None, attests: Vec::new() };
+    assert!(ask("worker:w/1", Command::Commit(commit)).await.is_yes());
+    // Somebody subscribed before, and has heard nothing since.
+    database.set_mark(&"subscriber late of default".parse().unwrap(), 0).await.unwrap();
+    leases[0].item.id
+}
+
+// covers: K-26
+#[test]
+fn what_has_sent_messages_is_removed_when_they_were_heard() {
+    on_each(async |url| {
+        let long_ago = || -> tenure::databases::outside::Clock {
+            std::sync::Arc::new(|| now().before(Duration::from_secs(7_200)))
+        };
+        let old = if let Some(path) = url.strip_prefix("sqlite:") {
+            let options =
+                sqlite::Options { tables: tables(), clock: Some(long_ago()), ..sqlite::Options::default() };
+            sent(&Sqlite::open(path.as_ref(), options).unwrap()).await
+        } else if url.starts_with("postgres") {
+            let options = postgres::Options { tables: tables(), clock: Some(long_ago()) };
+            sent(&Postgres::connect(&url, options).await.unwrap()).await
+        } else {
+            // What is in memory is as old as its engine.
+            return;
+        };
+        let tenure = Tenure::builder(url.clone()).lifecycles(tables()).open().await.unwrap();
+        let (heard, hears) = tokio::sync::mpsc::unbounded_channel();
+        let hear = move |message: tenure::Message| {
+            heard.send(message.item).unwrap();
+            std::future::ready(Ok(()))
+        };
+        let mut hears = hears;
+        let subscription = tenure.subscribe("late", &[], hear).await.unwrap();
+        assert_eq!(hears.recv().await, Some(old), "it was kept for who had not heard of it");
+        let gone = async {
+            while tenure.counters().pruned() < 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, gone).await.unwrap();
+        assert!(tenure.whole(old).await.is_err());
+        drop(subscription);
+    });
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::place::{PATIENCE, actions, is_sound, jobs, on_postgres, until};
 use crate::program::Program;
 use crate::schema;
+use crate::sized::sized;
 
 /// A network between a process and its server, which can fall silent: nothing is closed, nothing comes through.
 struct Network {
@@ -134,44 +135,61 @@ async fn cut(name: &str) -> i64 {
 // covers: K-30, K-51, K-53
 #[test]
 fn n4_connections_are_cut_again_and_again_and_all_work_is_done_once() {
-    const JOBS: usize = 60;
     on_postgres(async |url| {
         let name = format!("cut{:x}", chance());
         let tenure = Tenure::open(format!("{url}&application_name={name}")).await.unwrap();
         let worker = tenure.worker("w").handle("job", async |_: Job| Ok(Done::default())).start().unwrap();
-        let mut callers = JoinSet::new();
-        for number in 0..JOBS {
-            let tenure = tenure.clone();
-            callers.spawn(async move {
-                let new = New::job(&number).idempotency_key(format!("n{number}"));
-                loop {
-                    match tenure.create(new.clone()).await {
-                        Ok(job) => return job.id,
-                        Err(error) => assert!(error.is_retryable(), "{error}"),
-                    }
-                }
-            });
+        let (mut cuts, mut waves) = (0, 0);
+        while cuts < sized(60, 1_000) {
+            cuts += created_while_cut(&tenure, &name, waves).await;
+            waves += 1;
         }
-        let mut ids = std::collections::BTreeSet::new();
-        let mut cuts = 0;
-        while let Some(id) = callers.join_next().await {
-            ids.insert(id.unwrap());
-            cuts += cut(&name).await;
+        eprintln!("{cuts} connections were cut");
+        let mut query = tenure::databases::Query { limit: 1_000, ..Default::default() };
+        let mut all = 0;
+        loop {
+            let page = tenure.list(query.clone()).await.unwrap();
+            let Some(last) = page.last() else { break };
+            query.after = Some(last.id);
+            all += page.len();
         }
-        assert_eq!(ids.len(), JOBS, "a key is an item");
-        assert!(cuts > 0, "there was something to cut");
-        for id in &ids {
-            let item = until_read(&tenure, *id).await;
-            assert_eq!(&**item.state_name(), "SUCCEEDED");
-        }
-        assert_eq!(
-            tenure.list(tenure::databases::Query { limit: 1_000, ..Default::default() }).await.unwrap().len(),
-            JOBS
-        );
+        assert_eq!(all, waves * JOBS, "nothing was created twice");
         worker.drain().await;
         drop(tenure);
         is_sound(&url).await;
     });
+}
+
+/// Jobs of one wave.
+const JOBS: usize = 60;
+
+/// Creates jobs while connections are cut, and waits until they are done. Answers how many were cut.
+async fn created_while_cut(tenure: &Tenure, name: &str, wave: usize) -> usize {
+    let mut callers = JoinSet::new();
+    for number in 0..JOBS {
+        let tenure = tenure.clone();
+        callers.spawn(async move {
+            let new = New::job(&number).idempotency_key(format!("n{wave}-{number}"));
+            loop {
+                match tenure.create(new.clone()).await {
+                    Ok(job) => return job.id,
+                    Err(error) => assert!(error.is_retryable(), "{error}"),
+                }
+            }
+        });
+    }
+    let mut ids = std::collections::BTreeSet::new();
+    let mut cuts = 0;
+    while let Some(id) = callers.join_next().await {
+        ids.insert(id.unwrap());
+        cuts += usize::try_from(cut(name).await).unwrap();
+    }
+    assert_eq!(ids.len(), JOBS, "a key is an item");
+    for id in &ids {
+        let item = until_read(tenure, *id).await;
+        assert_eq!(&**item.state_name(), "SUCCEEDED");
+    }
+    cuts
 }
 
 /// A reader whose connection was cut asks again.

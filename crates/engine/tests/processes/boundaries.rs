@@ -11,6 +11,7 @@ use tenure::{Done, Job, New, Tenure};
 
 use crate::place::{PATIENCE, actions, is_sound, jobs, on_each, until};
 use crate::program::Program;
+use crate::sized::sized;
 
 /// Lets a worker come this far. They are started together: a lease does not wait for the others.
 fn go(child: &mut Program, steps: usize) {
@@ -21,54 +22,66 @@ fn go(child: &mut Program, steps: usize) {
     }
 }
 
-// C2, C3, L1, L2: before the start, in prepare, between prepare and commit, after COMMITTED and before DONE.
+/// Steps after which a worker is killed: before the start, in prepare, between prepare and commit, after COMMITTED and before DONE.
+const BOUNDARIES: usize = 4;
+/// So many of each at once: each process has its connections, and a server has a hundred.
+const WIDE: usize = 3;
+
+// C2, C3, L1, L2.
 // covers: J-07, K-25, K-28, K-50
 #[test]
 fn a_worker_killed_at_any_boundary_leaves_the_right_outcome() {
     on_each(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
-        let items = jobs(&tenure, 4).await;
-        let start = |item: &ItemId| Program::start(&format!("steps {url} w {item}"));
-        let mut children: Vec<Program> = items.iter().map(start).collect();
-        children.iter_mut().enumerate().for_each(|(steps, child)| go(child, steps));
-        for child in children {
-            assert_eq!(child.kill(), [""; 0], "it had nothing more to say");
+        // In full a thousand are killed at each boundary.
+        for _ in 0..sized(1, 1_000).div_ceil(WIDE) {
+            killed_everywhere(&tenure, &url).await;
         }
-        let runs: Arc<Mutex<BTreeMap<ItemId, usize>>> = Arc::default();
-        let counted = runs.clone();
-        let again = move |job: Job| {
-            *counted.lock().unwrap().entry(job.id()).or_default() += 1;
-            async move { Done::with(&"again")?.record("effect", &job.attempt().to_string(), &1) }
-        };
-        let worker = tenure.worker("again").handle("job", again).start().unwrap();
-        for (steps, item) in items.iter().enumerate() {
-            let whole = tenure.wait(*item, PATIENCE).await.unwrap();
-            assert_eq!(&**whole.item.state_name(), "SUCCEEDED", "after {steps} steps");
-            let ends: Vec<Status> = whole.executions.iter().map(|one| one.status()).collect();
-            let has = |label: &str| whole.records.iter().filter(|record| &*record.label == label).count();
-            assert_eq!(has("effect"), 1, "an effect is there once");
-            let (output, run) =
-                (whole.output.as_ref().unwrap().bytes(), runs.lock().unwrap().get(item).copied());
-            match steps {
-                // What committed is finished for its worker, and nobody does it again.
-                3 => {
-                    assert_eq!((&ends[..], run), (&[Status::Done][..], None));
-                    assert_eq!(output, b"\"by steps\"");
-                    let history = tenure.history(*item).await.unwrap();
-                    assert_eq!(actions(&history).last(), Some(&Event::Finish));
-                }
-                _ => {
-                    assert_eq!((&ends[..], run), (&[Status::Aborted, Status::Done][..], Some(1)));
-                    assert_eq!(output, b"\"again\"");
-                    // What was prepared is kept, and is no output.
-                    assert_eq!(has("prepared"), usize::from(steps == 2));
-                }
-            }
-        }
-        worker.drain().await;
         drop(tenure);
         is_sound(&url).await;
     });
+}
+
+async fn killed_everywhere(tenure: &Tenure, url: &str) {
+    let items = jobs(tenure, BOUNDARIES * WIDE).await;
+    let start = |item: &ItemId| Program::start(&format!("steps {url} w {item}"));
+    let mut children: Vec<Program> = items.iter().map(start).collect();
+    children.iter_mut().enumerate().for_each(|(number, child)| go(child, number % BOUNDARIES));
+    for child in children {
+        assert_eq!(child.kill(), [""; 0], "it had nothing more to say");
+    }
+    let runs: Arc<Mutex<BTreeMap<ItemId, usize>>> = Arc::default();
+    let counted = runs.clone();
+    let again = move |job: Job| {
+        *counted.lock().unwrap().entry(job.id()).or_default() += 1;
+        async move { Done::with(&"again")?.record("effect", &job.attempt().to_string(), &1) }
+    };
+    let worker = tenure.worker("again").handle("job", again).start().unwrap();
+    for (number, item) in items.iter().enumerate() {
+        let steps = number % BOUNDARIES;
+        let whole = tenure.wait(*item, PATIENCE).await.unwrap();
+        assert_eq!(&**whole.item.state_name(), "SUCCEEDED", "after {steps} steps");
+        let ends: Vec<Status> = whole.executions.iter().map(|one| one.status()).collect();
+        let has = |label: &str| whole.records.iter().filter(|record| &*record.label == label).count();
+        assert_eq!(has("effect"), 1, "an effect is there once");
+        let (output, run) = (whole.output.as_ref().unwrap().bytes(), runs.lock().unwrap().get(item).copied());
+        match steps {
+            // What committed is finished for its worker, and nobody does it again.
+            3 => {
+                assert_eq!((&ends[..], run), (&[Status::Done][..], None));
+                assert_eq!(output, b"\"by steps\"");
+                let history = tenure.history(*item).await.unwrap();
+                assert_eq!(actions(&history).last(), Some(&Event::Finish));
+            }
+            _ => {
+                assert_eq!((&ends[..], run), (&[Status::Aborted, Status::Done][..], Some(1)));
+                assert_eq!(output, b"\"again\"");
+                // What was prepared is kept, and is no output.
+                assert_eq!(has("prepared"), usize::from(steps == 2));
+            }
+        }
+    }
+    worker.drain().await;
 }
 
 // C5: while it runs it is asked to stop and stops; once it committed nobody can call it off.

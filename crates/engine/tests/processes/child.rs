@@ -20,6 +20,9 @@ use crate::program::{Program, TOLD};
 use crate::steps;
 use crate::voice::Voice;
 
+/// More than any test has jobs: a worker holds all of them at once.
+const HELD_MAX: usize = 128;
+
 /// Not told to be anything, it is a test of its own: a child says what it does, and ends with its input.
 #[test]
 fn a_child_does_what_it_is_told() {
@@ -73,7 +76,13 @@ async fn worker(url: &str, name: &str, lease: Duration, voice: Arc<Voice>) {
             }
         }
     };
-    let worker = tenure.worker(name).lease(lease).handle("job", handler).start().expect("it starts");
+    let worker = tenure
+        .worker(name)
+        .concurrency(HELD_MAX)
+        .lease(lease)
+        .handle("job", handler)
+        .start()
+        .expect("it starts");
     voice.say(&format!("open {}", now().micros()));
     let mut told = 0;
     let mut looks = tokio::time::interval(Duration::from_millis(10));

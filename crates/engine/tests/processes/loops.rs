@@ -31,7 +31,7 @@ fn a_lock_that_somebody_holds_ends_no_loop() {
 // A full disk: callers are told, nothing is half there, and the same process goes on when there is room.
 // covers: K-53
 #[test]
-fn a_full_disk_is_told_and_ends_with_the_room() {
+pub fn a_full_disk_is_told_and_ends_with_the_room() {
     on_sqlite(async |url| {
         drop(Tenure::open(url.clone()).await.unwrap());
         let folder = tempfile::tempdir().unwrap();

@@ -7,10 +7,15 @@ mod away;
 mod boundaries;
 mod child;
 mod clocks;
+mod foreign;
+mod idle;
 mod loops;
 mod paused;
 mod place;
 mod queue;
+mod raw;
+mod room;
+mod seen;
 mod steps;
 
 #[path = "../../../databases/tests/crash/program.rs"]
@@ -25,5 +30,7 @@ mod schema;
 #[path = "../../../databases/tests/crash/shim.rs"]
 #[allow(dead_code, reason = "the databases' tests need all of it")]
 mod shim;
+#[path = "../../../databases/tests/conformance/sized.rs"]
+mod sized;
 #[path = "../../../databases/tests/crash/voice.rs"]
 mod voice;

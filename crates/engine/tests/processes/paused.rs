@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::core::execution::Status;
+use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::{Done, Job, Tenure};
 use tokio::sync::Semaphore;
 
 use crate::place::{PATIENCE, actions, go_on, is_sound, jobs, on_each, stop, until};
 use crate::program::Program;
+use crate::sized::sized;
 
 /// A handler that says that it has begun, and ends when it is told to.
 struct Gate {
@@ -44,6 +46,14 @@ impl Gate {
     }
 }
 
+/// So many processes at once: each has its connections, and a server has a hundred.
+const WIDE: usize = 10;
+
+/// Rounds in waves that run at the same time, since each of them waits for a lease to end.
+fn waves(rounds: usize) -> impl Iterator<Item = usize> {
+    (0..rounds).step_by(WIDE).map(move |done| WIDE.min(rounds - done))
+}
+
 // F2, with a worker that takes every step by itself and believes what it is told: its late commit is refused while the new
 // holder is in the same state, and nothing of it is there.
 // covers: K-12, K-13
@@ -51,36 +61,52 @@ impl Gate {
 fn f2_a_stopped_worker_comes_back_and_its_commit_is_refused() {
     on_each(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
-        let [item] = jobs(&tenure, 1).await[..] else { panic!("one job") };
-        let mut child = Program::start(&format!("steps {url} w {item}"));
+        for wave in waves(sized(5, 1_000)) {
+            stopped_workers(&tenure, &url, wave).await;
+        }
+        drop(tenure);
+        is_sound(&url).await;
+    });
+}
+
+async fn stopped_workers(tenure: &Tenure, url: &str, count: usize) {
+    let items = jobs(tenure, count).await;
+    let start = |item: &ItemId| Program::start(&format!("steps {url} w {item}"));
+    let mut children: Vec<Program> = items.iter().map(start).collect();
+    for child in &mut children {
         child.until("leased ");
         for step in ["started", "prepared"] {
             child.go_on();
             assert_eq!(child.line().as_deref(), Some(step));
         }
-        stop(&child);
-        let gate = Gate::new();
-        let worker = tenure.worker("other").handle("job", gate.handler()).start().unwrap();
+        stop(child);
+    }
+    let gate = Gate::new();
+    let other = tenure.worker("other").concurrency(count).handle("job", gate.handler());
+    let worker = other.start().unwrap();
+    for _ in &items {
         gate.has_begun().await;
-        let before = tenure.item(item).await.unwrap();
+    }
+    for (child, item) in children.iter_mut().zip(&items) {
+        let before = tenure.item(*item).await.unwrap();
         assert_eq!((&**before.state_name(), before.fence.0), ("RUNNING", 2));
-        go_on(&child);
+        go_on(child);
         child.go_on();
         assert_eq!(child.line().as_deref(), Some("no LEASE_LOST"));
-        let after = tenure.item(item).await.unwrap();
+        let after = tenure.item(*item).await.unwrap();
         assert_eq!((after.version, after.head, after.fence), (before.version, before.head, before.fence));
-        gate.end.add_permits(1);
-        let whole = tenure.wait(item, PATIENCE).await.unwrap();
+    }
+    gate.end.add_permits(count);
+    for (child, item) in children.iter_mut().zip(&items) {
+        let whole = tenure.wait(*item, PATIENCE).await.unwrap();
         assert_eq!(whole.output.unwrap().bytes(), b"2");
         let ends: Vec<Status> = whole.executions.iter().map(|one| one.status()).collect();
         assert_eq!(ends, [Status::Aborted, Status::Done]);
         // Whoever lost it learns from then on that it is done.
         child.go_on();
         assert_eq!(child.line().as_deref(), Some("no ALREADY_COMMITTED"));
-        worker.drain().await;
-        drop(tenure);
-        is_sound(&url).await;
-    });
+    }
+    worker.drain().await;
 }
 
 // F2, with the engine's own worker: it throws away what its handler came to.
@@ -115,10 +141,10 @@ fn f2_a_stopped_engine_throws_away_what_it_has_lost() {
 // covers: K-13, K-14
 #[test]
 fn f6_a_job_of_many_leases_is_leased_once() {
-    const LEASES: u32 = 5;
+    let (count, leases) = (sized(10, 100), sized(4, 20) as u32);
     on_each(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
-        let items = jobs(&tenure, 3).await;
+        let items = jobs(&tenure, count).await;
         let mut child = Program::start(&format!("worker {url} w 1000"));
         for _ in &items {
             child.until("begun ");
@@ -127,7 +153,7 @@ fn f6_a_job_of_many_leases_is_leased_once() {
         let hungry = hungry.lease(Duration::from_secs(1)).start().unwrap();
         for item in &items {
             let since = tenure.item(*item).await.unwrap().lease.expect("it is held").since;
-            let far = since.after(Duration::from_secs(1) * LEASES);
+            let far = since.after(Duration::from_secs(1) * leases);
             until(&tenure, *item, |item| item.lease.as_ref().is_none_or(|lease| lease.heartbeat > far)).await;
         }
         for _ in &items {
@@ -148,18 +174,44 @@ fn f6_a_job_of_many_leases_is_leased_once() {
 fn f9_a_worker_that_comes_back_under_its_name_does_not_adopt_what_it_held() {
     on_each(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
-        let [item] = jobs(&tenure, 1).await[..] else { panic!("one job") };
-        let mut child = Program::start(&format!("worker {url} same 1000"));
+        for _ in waves(sized(10, 200)) {
+            killed_and_back(&tenure, &url).await;
+        }
+    });
+}
+
+/// One process that holds so many, so that they are all lost at once and all held again.
+async fn killed_and_back(tenure: &Tenure, url: &str) {
+    let items = jobs(tenure, WIDE).await;
+    let mut child = Program::start(&format!("worker {url} same 1000"));
+    let mut held = Vec::new();
+    for _ in &items {
         child.until("begun ");
-        let held = tenure.item(item).await.unwrap().lease.unwrap();
-        child.kill();
-        let mut child = Program::start(&format!("worker {url} same 1000"));
-        assert_eq!(child.until("begun ").last(), Some(&format!("begun {item} 2")));
-        let again = tenure.item(item).await.unwrap().lease.unwrap();
+    }
+    for item in &items {
+        held.push(tenure.item(*item).await.unwrap().lease.expect("it is held"));
+    }
+    child.kill();
+    let mut child = Program::start(&format!("worker {url} same 1000"));
+    let mut begun: Vec<String> =
+        items.iter().map(|_| child.until("begun ").pop().expect("it begins")).collect();
+    begun.sort();
+    let mut wanted: Vec<String> = items.iter().map(|item| format!("begun {item} 2")).collect();
+    wanted.sort();
+    assert_eq!(begun, wanted);
+    for (item, held) in items.iter().zip(held) {
+        let again = tenure.item(*item).await.unwrap().lease.expect("it is held again");
         assert_eq!(held.owner.id, again.owner.id);
         assert_ne!(held.owner, again.owner, "another incarnation is another owner");
-        let history = tenure.history(item).await.unwrap();
+        let history = tenure.history(*item).await.unwrap();
         assert_eq!(actions(&history), [Event::Create, Event::Lease, Event::Expire, Event::Lease]);
         assert!(again.since >= held.since.after(Duration::from_secs(1)), "not before the old lease's end");
-    });
+    }
+    // What is done does not come back in the next wave.
+    for _ in &items {
+        child.go_on();
+    }
+    for item in &items {
+        tenure.wait(*item, PATIENCE).await.unwrap();
+    }
 }

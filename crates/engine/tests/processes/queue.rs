@@ -10,9 +10,11 @@ use tenure::{Done, Error, Job, New, Tenure};
 use crate::place::{PATIENCE, actions, jobs, on_each, until_so};
 use crate::program::Program;
 use crate::requests::{acquire_with, leases, request};
+use crate::sized::sized;
 use crate::steps::gather;
 
-// L7: no bell rings for what another process creates; whoever is idle looks by itself.
+// L7: no bell of this process rings for what another creates. It is told by the server or seen in the file; that a look alone finds
+// work is shown in `idle.rs`.
 #[test]
 fn l7_work_from_another_process_is_found_without_a_wake_up() {
     on_each(async |url| {
@@ -38,8 +40,7 @@ const IDLE: Duration = Duration::from_secs(2);
 // covers: K-52
 #[test]
 fn l8_many_idle_workers_and_one_item_are_one_lease_and_few_looks() {
-    let full = std::env::var("TENURE_ROUNDS").is_ok_and(|size| size == "full");
-    let count = if full { 1_000 } else { 200 };
+    let count = sized(200, 1_000);
     on_each(async |url| {
         let tenure = Tenure::open(url).await.unwrap();
         let runs = Arc::new(AtomicUsize::new(0));

@@ -55,7 +55,7 @@ fn what_is_due_is_created_and_run() {
         // The same again is the same; another under its name is refused.
         assert_eq!(tenure.schedule(schedule.clone()).await.unwrap().id, item.id);
         let other = tenure.schedule(schedule.zone("Europe/Berlin")).await.unwrap_err();
-        assert!(other.to_string().contains("remove it first"), "{other}");
+        assert!(other.to_string().contains("remove that one first"), "{other}");
         next_is_ahead(&tenure, "report").await;
         assert_eq!(all(&tenure, "job").await.len(), 1);
         worker.drain().await;

@@ -217,6 +217,6 @@ fn a_webhook_that_can_not_work_is_refused_with_the_reason() {
         let kept = tenure.webhook(good()).await.unwrap();
         assert_eq!(tenure.webhook(good()).await.unwrap().id, kept.id);
         let other = tenure.webhook(good().label("paid")).await.unwrap_err().to_string();
-        assert!(other.contains("remove it first"), "{other}");
+        assert!(other.contains("remove that one first"), "{other}");
     });
 }

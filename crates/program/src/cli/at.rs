@@ -114,7 +114,8 @@ pub struct There(pub Option<Reach>);
 
 impl Args for There {
     fn augment_args(command: Command) -> Command {
-        Flags::augment_args(command)
+        let words = "Another database than .tenure/todo.db of this repository, as in sqlite:tenure.db; if a server runs on that file, it is asked";
+        Flags::augment_args(command).mut_arg("db", |db| db.hide_default_value(true).help(words))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

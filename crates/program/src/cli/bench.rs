@@ -32,6 +32,17 @@ pub enum BenchOf {
     Claims(BenchSystem),
     /// Measure documents: thousands that wait, one that is stuck, and whether limits hold and memory grows
     Runs(BenchSystem),
+    /// Measure how long commands about tasks take, as processes on a list of 10,000
+    Todos(BenchTodos),
+}
+
+#[derive(Args, Debug)]
+pub struct BenchTodos {
+    /// A hundredth of the work: to see that it runs, not to judge by
+    #[arg(long)]
+    pub quick: bool,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 /// What a bench of a system is asked with.

@@ -18,6 +18,8 @@ pub enum Doc {
     Runs(DocOne),
     /// Process a document again, as a new run
     Reprocess(DocOne),
+    /// Show what the steps of a document's latest run made of it
+    Result(DocResult),
     /// Write out what was added, byte for byte
     Content(DocContent),
     /// Wait until the latest run of a document is over; the exit code is 0 only if it completed
@@ -55,6 +57,19 @@ pub struct DocList {
 pub struct DocOne {
     /// The document
     pub id: String,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+#[derive(Args, Debug)]
+pub struct DocResult {
+    /// The document
+    pub id: String,
+    /// Of this step alone, such as `extract` or `interpret`
+    #[arg(long, value_name = "NAME")]
+    pub step: Option<String>,
     #[command(flatten)]
     pub at: At,
     #[command(flatten)]

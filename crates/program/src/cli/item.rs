@@ -1,9 +1,10 @@
 //! The arguments of `tenure item` and `tenure job`: the same things, of any kind or of one.
 
-use clap::{Args, Subcommand};
-use tenure_core::id::ItemId;
+use clap::{ArgGroup, Args, Subcommand};
 
-use super::{At, Form, item};
+use super::{At, Form, one_or_more, priority};
+
+const PHASES: [&str; 6] = ["waiting", "ready", "active", "succeeded", "failed", "stopped"];
 
 #[derive(Subcommand, Debug)]
 pub enum Item {
@@ -17,6 +18,8 @@ pub enum Item {
     Move(ItemMove),
     /// Cancel an item: at once if nobody holds it, else its worker is asked to stop
     Cancel(ItemSaid),
+    /// Cancel or redrive all that a filter finds, each for itself
+    Bulk(ItemBulk),
     /// Erase an item's payload, outputs and records for good; its history stays and still verifies
     Erase(ItemSaid),
     /// List an item's executions: every attempt, who made it and how it ended
@@ -76,11 +79,11 @@ pub struct New {
     /// What it is about; some kinds run one of a key at a time
     #[arg(long)]
     pub key: Option<String>,
-    /// Higher is sooner, from -128 to 127
-    #[arg(long, allow_hyphen_values = true)]
+    /// Higher is sooner, from -100 to 100
+    #[arg(long, allow_hyphen_values = true, value_parser = priority)]
     pub priority: Option<i8>,
-    /// Not before this time, as in 2026-11-15T20:25:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Not before this time, as in 2026-11-15T20:25:00Z, or not before so long has passed, as in 10m
+    #[arg(long, value_name = "TIME|SPAN")]
     pub run_at: Option<String>,
     /// Repeated with the same key it is the same item, and not a second one
     #[arg(long, value_name = "KEY")]
@@ -132,13 +135,13 @@ pub struct Which {
     #[arg(long)]
     pub state: Option<String>,
     /// Only in this phase
-    #[arg(long, value_parser = ["waiting", "ready", "active", "succeeded", "failed", "stopped"])]
+    #[arg(long, value_parser = PHASES)]
     pub phase: Option<String>,
     /// Only with this key
     #[arg(long)]
     pub key: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = one_or_more)]
     pub limit: u64,
     /// Newest first
     #[arg(long)]
@@ -178,10 +181,48 @@ pub struct ItemSaid {
     pub form: Form,
 }
 
+/// Cancel or redrive all that a filter finds, each for itself
+///
+/// A redrive is about those that failed, where the filter says nothing else: one that its lifecycle lets go on goes on, of one that is
+/// final a new one is made. What stays as it is is told with the reason, and ends the command with 1.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("filter").args(["kind", "state", "phase", "key", "all"]).required(true).multiple(true))]
+pub struct ItemBulk {
+    #[arg(value_parser = ["cancel", "redrive"])]
+    pub event: String,
+    /// Only of this kind
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only in this state
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only in this phase
+    #[arg(long, value_parser = PHASES)]
+    pub phase: Option<String>,
+    /// Only with this key
+    #[arg(long)]
+    pub key: Option<String>,
+    /// Every one of the store
+    #[arg(long, conflicts_with_all = ["kind", "state", "phase", "key"])]
+    pub all: bool,
+    /// Why; it is kept in the history
+    #[arg(long, value_name = "WORDS")]
+    pub reason: String,
+    /// At most so many. Left out: all that there are
+    #[arg(long, value_name = "NUMBER", value_parser = one_or_more)]
+    pub limit: Option<u64>,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub at: At,
+    #[command(flatten)]
+    pub form: Form,
+}
+
 #[derive(Args, Debug)]
 pub struct ItemLog {
-    #[arg(value_parser = item)]
-    pub id: ItemId,
+    pub id: String,
     /// Only what comes after this version
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub after: u64,

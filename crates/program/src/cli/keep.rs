@@ -13,6 +13,9 @@ use super::{Db, Form, hash};
 pub struct Export {
     /// Where to; it appears under this name when it is whole. Standard output if it is left out, or `-`
     pub file: Option<String>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub db: Db,
 }

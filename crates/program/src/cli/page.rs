@@ -16,8 +16,8 @@ Made from `tenure --help`; `tenure COMMAND --help` says more of each, and `tenur
 | 2 | could not: a file, a disk, a database or a network did not play along |
 | 64 | wrong usage |
 
-Results are on standard output, complaints and progress on standard error. `--json` prints JSON, one object a line. Colours are for
-terminals, and never with `NO_COLOR`. A reader that goes away (`| head -1`) is no error.
+Results are on standard output, complaints and progress on standard error. `--json` prints JSON, one object a line, and tells an error as
+one, too (`title`, `detail`, `advice`, and the `code` of a no). Colours are for terminals, and never with `NO_COLOR`. A reader that goes away (`| head -1`) is no error.
 
 ## Where work is
 
@@ -53,12 +53,13 @@ Where the table below says *database*, a command works on the database itself an
 ";
 
 /// These are told once, above.
-const SHARED: [&str; 12] = [
+const SHARED: [&str; 13] = [
     "db",
     "url",
     "store",
     "token",
     "token-file",
+    "files",
     "config",
     "json",
     "help",

@@ -9,6 +9,12 @@ use super::{At, Form};
 pub struct Pause {
     #[command(flatten)]
     pub said: PauseOf,
+    /// And wait until nobody holds any more of it. The kind stays paused
+    #[arg(long)]
+    pub drain: bool,
+    /// Give up waiting after so long; the kind stays paused
+    #[arg(long, value_name = "SECONDS", requires = "drain")]
+    pub timeout: Option<u64>,
 }
 
 /// Lease a kind again that was paused

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{At, Form, span};
+use super::{At, Form, priority, span};
 
 #[derive(Subcommand, Debug)]
 pub enum Schedule {
@@ -49,8 +49,8 @@ pub struct ScheduleCreate {
     /// What the work is about; some kinds run one of a key at a time
     #[arg(long)]
     pub key: Option<String>,
-    /// Higher is sooner, from -128 to 127
-    #[arg(long, allow_hyphen_values = true)]
+    /// Higher is sooner, from -100 to 100
+    #[arg(long, allow_hyphen_values = true, value_parser = priority)]
     pub priority: Option<i8>,
     /// How often it may fail before it is given up
     #[arg(long, value_name = "NUMBER")]

@@ -7,9 +7,12 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use tenure_systems::runs::builtin::StepSettings;
 
-use super::Guarded;
 use super::at::Kept;
+use super::{Guarded, between};
 use crate::config::Claims;
+
+/// Those that have workers of their own.
+pub const SYSTEMS: [&str; 3] = ["claims", "runs", "tickets"];
 
 /// Serve a database over HTTP, and run everything that has to happen by itself
 ///
@@ -36,11 +39,11 @@ pub struct Serve {
     /// A line for every request on standard error: `human` or `json`
     #[arg(long, value_name = "FORM", value_parser = PossibleValuesParser::new(["human", "json"]))]
     pub log: Option<String>,
-    /// A system whose workers do not run here; others may run them on the same database
-    #[arg(long, value_name = "SYSTEM", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(["claims", "runs", "tickets"]))]
+    /// A system, or a part of one, that does not run here; others may run it on the same database
+    #[arg(long, value_name = "PART", env = "TENURE_WITHOUT", value_delimiter = ',', value_parser = PossibleValuesParser::new(PARTS))]
     pub without: Vec<String>,
     /// How often a claim whose decomposition failed is tried again, each time after twice as long; 0 is never
-    #[arg(long, value_name = "NUMBER", env = "TENURE_CLAIM_RETRIES", default_value = "3", value_parser = clap::value_parser!(u8).range(0..=20))]
+    #[arg(long, value_name = "NUMBER", env = "TENURE_CLAIM_RETRIES", default_value = "3", value_parser = between::<u8>(0, 20))]
     pub claim_retries: u8,
     /// What tenure.toml says of claims.
     #[arg(skip)]
@@ -53,10 +56,31 @@ pub struct Serve {
     pub grace: Duration,
 }
 
+/// Each system, followed by its parts.
+const PARTS: [&str; 9] = [
+    "claims",
+    "orchestrator",
+    "decomposers",
+    "verdicts",
+    "runs",
+    "tickets",
+    "readiness",
+    "scheduler",
+    "gate",
+];
+
 impl Serve {
-    /// Whether the workers of a system run here.
-    pub fn runs(&self, system: &str) -> bool {
-        !self.without.iter().any(|without| without == system)
+    /// Whether the workers of a system run here, or a part of them.
+    pub fn runs(&self, part: &str) -> bool {
+        !self.without.iter().any(|without| without == part)
+    }
+
+    /// Which of its parts run here.
+    pub fn parts_of<P>(&self, system: &str, parts: impl IntoIterator<Item = (&'static str, P)>) -> Vec<P> {
+        match self.runs(system) {
+            true => parts.into_iter().filter(|(name, _)| self.runs(name)).map(|(_, part)| part).collect(),
+            false => Vec::new(),
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub struct TodoSaid {
 pub enum Todo {
     /// Add a task
     Add(TodoAdd),
-    /// List tasks: those that are worked on, then those that wait
+    /// List tasks: those that are worked on, then those that wait, as `next` would take them
     List(TodoList),
     /// Show a task with its plan and its proof
     Show(TodoOne),
@@ -107,8 +107,8 @@ pub struct TodoAdd {
     /// What must pass before it is done, as in `cmd:make test`, `file_exists:docs/a.md` or `human:reads well`
     #[arg(long = "gate", value_name = "GATE")]
     pub gates: Vec<String>,
-    /// Higher is sooner, from -128 to 127
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    /// Higher is sooner, by a day for each step; from -100 to 100
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
     pub priority: Option<i8>,
     /// A task that must be verified first
     #[arg(long = "depends", value_name = "ID")]
@@ -135,6 +135,15 @@ pub struct TodoList {
     /// In every state, oldest first
     #[arg(long, conflicts_with = "state")]
     pub all: bool,
+    /// Only with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Only what you hold, or the agent who asks
+    #[arg(long, conflicts_with_all = ["all", "state", "ready"])]
+    pub mine: bool,
+    /// Only what can be claimed now: nobody has it, and all is verified that it depends on
+    #[arg(long, conflicts_with_all = ["all", "state"])]
+    pub ready: bool,
     /// At most so many
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: u64,

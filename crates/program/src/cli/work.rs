@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::At;
+use super::{At, between};
 
 /// Run a command for every item of a kind that comes up
 ///
@@ -23,10 +23,10 @@ pub struct Work {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// How many run at the same time
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = between::<u16>(1, 1000))]
     pub concurrency: u16,
     /// How long a lease lasts without a sign of life; another worker takes over after it
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = between::<u64>(1, 3600))]
     pub lease: u64,
     /// How long a command may take to end when it is told to
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]

@@ -19,7 +19,11 @@ pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
     let to = Path::new(&arguments.file);
     let shown = to.display();
     let url = arguments.db.url()?;
-    match database::parse(url, Access::Existing)? {
+    let place = database::parse(url, Access::Existing)?;
+    if to.exists() {
+        return Err(Error::Exists { file: arguments.file.clone(), may_force: false });
+    }
+    match place {
         Url::Memory => return Err(Error::NoDatabase { url: url.to_string() }),
         Url::Sqlite(path) => {
             let options = || sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };

@@ -16,6 +16,7 @@ mod rounds;
 mod runs;
 mod store;
 mod target;
+mod todos;
 mod work;
 
 pub use measure::{processor_micros, resident_kb};
@@ -30,6 +31,7 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Outcome, Error> {
         Some(BenchOf::Store(arguments)) => store::run(arguments, output),
         Some(BenchOf::Claims(arguments)) => claims::run(arguments, output),
         Some(BenchOf::Runs(arguments)) => runs::run(arguments, output),
+        Some(BenchOf::Todos(arguments)) => todos::run(arguments, output),
         None => end_to_end::run(arguments, output),
     }
 }

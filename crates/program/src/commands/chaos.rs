@@ -19,6 +19,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tenure::Tenure;
+use tenure_databases::look::Look;
 use tenure_databases::outside::{chance, now};
 use tenure_databases::verify::{self, Report};
 use tenure_databases::{Database, Query};
@@ -215,7 +216,7 @@ struct Verified;
 impl Work for Verified {
     type Done = Report;
 
-    async fn run<D: Database>(self, database: &D) -> Result<Report, Error> {
+    async fn run<D: Database + Look>(self, database: &D) -> Result<Report, Error> {
         Ok(verify::database(database, None, |_| {}).await?)
     }
 }

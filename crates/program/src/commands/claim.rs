@@ -10,7 +10,7 @@ use super::item::list::fetch;
 use crate::cli::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict, ItemOne, JobList};
 use crate::client::{Client, Reply, Target};
 use crate::database::{Access, run as block_on};
-use crate::outcome::{Error, Outcome};
+use crate::outcome::{Error, Outcome, Refused};
 use crate::output::Output;
 use crate::source::Source;
 use shown::{ClaimShown, Story, TruthBits, Validated, Verdicts};
@@ -165,12 +165,25 @@ fn validate(arguments: &ClaimValidate, output: &mut Output) -> Result<Outcome, E
         }
         let body =
             json!({ "outcome": outcome, "confidence": confidence, "evidence_ids": evidence, "notes": notes });
-        client.post(Target::new(["v0.1", "truthbits", truthbit, "validations"]), &body).await
+        let said = client.post(Target::new(["v0.1", "truthbits", truthbit, "validations"]), &body).await;
+        match said {
+            Err(Error::Refused(no)) if no.code == "NOT_FOUND" => Err(of_a_claim(&client, truthbit, no).await),
+            said => said,
+        }
     })?;
     told(&reply, form.json, output, |reply, output| {
         let validation: Validated = reply.read()?;
         output.line(format_args!("{} validation {}", validation.id, validation.status.unwrap_or_default()))
     })
+}
+
+/// What is validated is one TruthBit. Whoever names the claim is told where its TruthBits are.
+async fn of_a_claim(client: &Client, id: &str, mut no: Box<Refused>) -> Error {
+    if client.get(Target::new(["v0.1", "claims", id])).await.is_ok() {
+        no.detail = format!("{id} is a claim, and a validation is of one of its TruthBits");
+        no.fix = Some(format!("`tenure claim truthbits {id}` and name one of them"));
+    }
+    Error::Refused(no)
 }
 
 fn verdict(arguments: &ClaimVerdict, output: &mut Output) -> Result<Outcome, Error> {

@@ -1,5 +1,7 @@
 //! `tenure doc`: documents, and their runs.
 
+mod result;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -22,6 +24,7 @@ pub fn run(command: Doc, output: &mut Output) -> Result<Outcome, Error> {
         Doc::Show(arguments) => show(&arguments, output),
         Doc::Runs(arguments) => runs(&arguments, output),
         Doc::Reprocess(arguments) => reprocess(&arguments, output),
+        Doc::Result(arguments) => result::run(&arguments, output),
         Doc::Content(arguments) => content(&arguments),
         Doc::Wait(arguments) => wait(&arguments, output),
     }
@@ -242,15 +245,20 @@ fn wait(arguments: &DocWait, output: &mut Output) -> Result<Outcome, Error> {
     let document: Document = reply.read()?;
     match document.status.as_str() {
         "COMPLETED" => told(&reply, arguments.form.json, output),
-        state => {
+        _ => {
             if arguments.form.json {
                 output.line(&reply.text)?;
             }
-            let (item, state) = (document.document_id, state.to_string());
-            match state.as_str() {
-                "PROCESSING" | "UPLOADED" => Err(Error::StillOpen { item, state }),
-                _ => Err(Error::NotSucceeded { item, state, reason: document.failure_type }),
-            }
+            Err(not_completed(document))
         }
+    }
+}
+
+/// Why a document has no result.
+fn not_completed(document: Document) -> Error {
+    let Document { document_id, status: state, failure_type: reason, .. } = document;
+    match state.as_str() {
+        "PROCESSING" | "UPLOADED" => Error::StillOpen { item: document_id, state },
+        _ => Error::NotProcessed { document: document_id, state, reason },
     }
 }

@@ -1,10 +1,11 @@
 //! `tenure doctor`: does everything hold that should hold in a live database, and do its settings endanger it?
 
 use serde::Serialize;
-use tenure_databases::doctor::{self, Examined, Limits, Verdict};
+use tenure_databases::doctor::{self, Check, Examined, Found, Limits, Verdict};
+use tenure_databases::durability::Durability;
 use tenure_databases::postgres::Postgres;
 use tenure_databases::sqlite::Sqlite;
-use tenure_databases::url::Url;
+use tenure_databases::url::{self, Url};
 
 use crate::cli::Doctor;
 use crate::database::{self, Access};
@@ -28,16 +29,31 @@ pub fn run(arguments: &Doctor, output: &mut Output) -> Result<Outcome, Error> {
     Ok(outcome(&all))
 }
 
+/// A file does not know how it is written: the address says it.
+const DURABLE: Check = Check::note(
+    "an answer is on the disk before it is given",
+    "K-03",
+    "leave ?durability=relaxed out of the address that the server and the workers use",
+);
+
+/// None: nothing is said about it.
+fn durable(given: &str) -> Option<Examined> {
+    let relaxed = url::durability(given) == Ok(Durability::Relaxed);
+    let found = || Found::new("durability", "is relaxed: a power cut may take the last answers back");
+    relaxed.then(|| Examined::new(DURABLE, 1, vec![found()]))
+}
+
 fn examine(url: &Url, given: &str) -> Result<Vec<Examined>, Error> {
     let limits = Limits::default();
-    database::run(async {
+    let all: Vec<Examined> = database::run(async {
         Ok(match url {
             // It is empty every time, and gone with this command.
             Url::Memory => return Err(Error::NoDatabase { url: given.to_string() }),
             Url::Sqlite(path) => doctor::examine(&Sqlite::look(path)?, &limits).await?,
             Url::Postgres(url) => doctor::examine(&Postgres::look(url).await?, &limits).await?,
         })
-    })
+    })?;
+    Ok(all.into_iter().chain(durable(given)).collect())
 }
 
 /// What is wrong is an answer, also where something else could not be looked at.

@@ -6,13 +6,13 @@ use crate::cli::Explain;
 use crate::client::{Client, Target};
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
-use crate::output::{FAINT, Output, STRONG, count, styled};
+use crate::output::{FAINT, Output, STRONG, count, joined, styled};
 
 pub fn run(arguments: &Explain, output: &mut Output) -> Result<Outcome, Error> {
     let Explain { item, at, form } = arguments;
     let reply = block_on(async {
         let client = Client::at(at, Access::Existing).await?;
-        client.get(Target::new(["v1", "items", &item.to_string(), "explain"])).await
+        client.get(Target::new(["v1", "items", item, "explain"])).await
     })?;
     match form.json {
         true => output.line(reply.text)?,
@@ -103,9 +103,10 @@ struct Related {
 
 /// A sentence, then lines under their labels.
 fn page(told: &Explanation) -> String {
-    let mut page = format!("{}\n\n", styled(STRONG, &told.summary));
+    let mut page = format!("{}\n\n", styled(STRONG, joined(&told.summary)));
     let mut lines = |label: &str, lines: Vec<String>| {
-        for (number, line) in lines.into_iter().enumerate() {
+        // What has several lines itself stays under its label, too.
+        for (number, line) in lines.iter().flat_map(|text| text.lines()).enumerate() {
             let label = if number == 0 { label } else { "" };
             page.push_str(&format!("{}  {line}\n", styled(FAINT, format!("{label:8}"))));
         }
@@ -115,7 +116,10 @@ fn page(told: &Explanation) -> String {
     lines("held", held(told));
     lines("next", vec![next(told)]);
     lines("can", told.moves.iter().map(can).collect());
-    lines("attempts", told.attempts.iter().filter(|tries| tries.made > 0).map(attempts).collect());
+    lines(
+        "attempts",
+        told.attempts.iter().filter(|tries| tries.made > 0).map(|tries| attempts(told, tries)).collect(),
+    );
     lines("failed", told.failures.iter().map(failed).collect());
     lines("made", told.ended.iter().flat_map(|ended| &ended.created).cloned().collect());
     lines("links", told.links.iter().map(link).collect());
@@ -161,10 +165,15 @@ fn can(one: &Move) -> String {
     text
 }
 
-fn attempts(tries: &Tries) -> String {
+fn attempts(told: &Explanation, tries: &Tries) -> String {
     let made = count(usize::try_from(tries.made).unwrap_or(usize::MAX), "attempt");
     let left = tries.left.map_or(String::new(), |left| format!(", {left} left"));
-    format!("{made}, {} failed, {} given back{left}", tries.failed, tries.given_back)
+    // Attempts before somebody made it ready again count for nothing any more, and are listed all the same.
+    let failed = match told.failures.len() as u64 > tries.failed {
+        true => format!("{} failed since it was made ready again", tries.failed),
+        false => format!("{} failed", tries.failed),
+    };
+    format!("{made}, {failed}, {} given back{left}", tries.given_back)
 }
 
 fn failed(failed: &Failed) -> String {

@@ -25,7 +25,9 @@ pub fn run(arguments: &Export, output: &mut Output) -> Result<Outcome, Error> {
             database::with(url, Access::Existing, To { out: &mut out })?;
         }
         Some(file) => {
-            let end = whole(file, |out| database::with(url, Access::Existing, To { out }))?;
+            database::parse(url, Access::Existing)?;
+            let over = if arguments.force { Over::Anything } else { Over::Nothing };
+            let end = written(file, over, |out| database::with(url, Access::Existing, To { out }))?;
             output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
             output.line(format_args!("head {}", end.chain))?;
             output.line("keep the head elsewhere: with `tenure verify FILE --head HEAD` it shows whether anything was changed since")?;
@@ -48,17 +50,46 @@ impl<W: Write> Work for To<'_, W> {
     }
 }
 
-/// Writes a file beside the one that is wanted, and gives it the name when everything went well.
+/// What a new file may take the name of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Over {
+    Nothing,
+    Anything,
+}
+
+/// Writes a file beside the one that is wanted, and gives it the name when everything went well. What had the name is replaced.
 pub fn whole<T>(
     file: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    written(file, Over::Anything, write)
+}
+
+fn written<T>(
+    file: &str,
+    over: Over,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let exists = || Error::Exists { file: file.to_string(), may_force: true };
+    // Known before the work is done, and again when it is.
+    if over == Over::Nothing && Path::new(file).exists() {
+        return Err(exists());
+    }
     let unwritable = |why: io::Error| Error::Unwritable { file: file.to_string(), why };
     let part = beside(Path::new(file));
     let mut out = BufWriter::with_capacity(1 << 16, File::create_new(&part).map_err(unwritable)?);
     let written = write(&mut out).and_then(|done| {
         let opened = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
-        opened.sync_all().and_then(|()| fs::rename(&part, file)).map_err(unwritable)?;
+        opened.sync_all().map_err(unwritable)?;
+        let placed = match over {
+            Over::Anything => fs::rename(&part, file),
+            // A link, unlike a rename, refuses a name that was taken meanwhile.
+            Over::Nothing => fs::hard_link(&part, file).and_then(|()| fs::remove_file(&part)),
+        };
+        placed.map_err(|why| match why.kind() {
+            io::ErrorKind::AlreadyExists => exists(),
+            _ => unwritable(why),
+        })?;
         Ok(done)
     });
     if written.is_err() {

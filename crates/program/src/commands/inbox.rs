@@ -4,8 +4,8 @@
 //! at; an answer goes to the one that has the item.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::todo::desk::{actor, decided, file, here, repository};
 use crate::cli::{At, Inbox, InboxAt, InboxOf, InboxSaid, Place};
@@ -40,15 +40,9 @@ pub fn run(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
     }
 }
 
-/// A place to look at, and the session in which somebody works there.
-struct Desk<'a> {
-    client: Client,
-    session: Option<&'a str>,
-}
-
 /// The place that was named; or else the database of this folder, and the list of this repository, as far as they are there.
-async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Desk<'_>>, Error> {
-    let InboxAt { near, store, agent, session } = at;
+async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Client>, Error> {
+    let InboxAt { near, store, agent, session: _ } = at;
     let who = actor(agent.as_deref());
     let list = match near.is_named {
         true => None,
@@ -63,13 +57,13 @@ async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Desk<'_>>, Error> {
     if is_there || list.is_none() {
         let at = At { reach: near.reach.clone(), store: store.clone() };
         let client = Client::at(&at, Access::Existing).await?;
-        desks.push(Desk { client: client.acting(&who), session: None });
+        desks.push(client.acting(&who));
     }
     if let Some(list) = list {
         let (reach, own) = repository(&list)?;
         let store = store.clone().unwrap_or(own);
         let client = Client::open(&reach, Some(store), Access::Existing, loops).await?;
-        desks.push(Desk { client: client.acting(&who), session: session.as_deref() });
+        desks.push(client.acting(&who));
     }
     Ok(desks)
 }
@@ -77,8 +71,8 @@ async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Desk<'_>>, Error> {
 fn list(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
     let page = block_on(async {
         let mut found = Page { items: Vec::new(), next_cursor: None };
-        for desk in desks(&arguments.at, Loops::LeftToOthers).await? {
-            fetch(&desk.client, arguments.limit, &mut found).await?;
+        for client in desks(&arguments.at, Loops::LeftToOthers).await? {
+            fetch(&client, arguments.limit, &mut found).await?;
         }
         Ok(found)
     })?;
@@ -126,14 +120,15 @@ async fn fetch(client: &Client, most: u64, found: &mut Page) -> Result<(), Error
     }
 }
 
+/// Whoever works in a session says so wherever the item is: an agent's word is never taken for a person's. Where the session is not
+/// known, it is refused.
 fn say(said: &InboxSaid, word: &str, output: &mut Output) -> Result<Outcome, Error> {
     let InboxSaid { id, note, gate, at, form } = said;
     decided(id)?;
     let reply = block_on(async {
         let mut desks = desks(at, Loops::Once).await?.into_iter().peekable();
-        while let Some(Desk { client, session }) = desks.next() {
-            let mut body = json!({ "note": note, "gate": gate });
-            body["session"] = session.map_or(Value::Null, Value::from);
+        let body = json!({ "note": note, "gate": gate, "session": at.session });
+        while let Some(client) = desks.next() {
             let answered = client.post(Target::new(["v1", "inbox", id, word]), &body).await;
             match answered {
                 Err(Error::Refused(no)) if no.code == "NOT_FOUND" && desks.peek().is_some() => {}

@@ -1,5 +1,6 @@
 //! `tenure item`: items of any kind. What is written here for them, `tenure job` does for jobs.
 
+mod bulk;
 pub mod executions;
 pub mod list;
 pub mod new;
@@ -56,6 +57,7 @@ pub fn run(command: Item, output: &mut Output) -> Result<Outcome, Error> {
         Item::List(arguments) => list(&arguments, output),
         Item::Move(arguments) => advance(&arguments, output),
         Item::Cancel(arguments) => cancel(Of::Items, &arguments, output),
+        Item::Bulk(arguments) => bulk::run(&arguments, output),
         Item::Erase(arguments) => erase(&arguments, output),
         Item::Executions(arguments) => executions::run(Of::Items, &arguments, output),
         Item::Log(arguments) => history(&arguments, output),
@@ -88,7 +90,7 @@ pub fn show(of: Of, arguments: &ItemShow, output: &mut Output) -> Result<Outcome
 fn list(arguments: &ItemList, output: &mut Output) -> Result<Outcome, Error> {
     let ItemList { kind, which, at, form } = arguments;
     let target = Of::Items.all().with("kind", kind.as_ref());
-    list::run(&target, which, at, form.json, output)
+    list::run(&target, kind.as_deref(), which, at, form.json, output)
 }
 
 fn advance(arguments: &ItemMove, output: &mut Output) -> Result<Outcome, Error> {
@@ -121,8 +123,7 @@ fn erase(arguments: &ItemSaid, output: &mut Output) -> Result<Outcome, Error> {
 
 fn history(arguments: &ItemLog, output: &mut Output) -> Result<Outcome, Error> {
     let ItemLog { id, after, limit, at, form } = arguments;
-    let target = Of::Items.event(&id.to_string(), "log");
-    log::page(&target, at, (*after, *limit), form.json, output)
+    log::history(id, at, log::Which::After { position: *after, most: *limit }, form.json, output)
 }
 
 fn receipt(arguments: &ItemReceipt, output: &mut Output) -> Result<Outcome, Error> {

@@ -29,7 +29,7 @@ fn submit(arguments: &JobSubmit, output: &mut Output) -> Result<Outcome, Error> 
 
 fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
     let JobList { which, at, form } = arguments;
-    list::run(&Of::Jobs.all(), which, at, form.json, output)
+    list::run(&Of::Jobs.all(), None, which, at, form.json, output)
 }
 
 fn retry(arguments: &ItemOne, output: &mut Output) -> Result<Outcome, Error> {

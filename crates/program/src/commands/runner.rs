@@ -7,9 +7,11 @@
 
 mod order;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::Lines;
+use tenure_systems::process;
 use tenure_systems::tickets::Worktree;
 
 use super::work::desk::{Asked, Desk};
@@ -28,16 +30,29 @@ use order::Orders;
 const ACTOR: &str = "worker:runner";
 const KIND: &str = "work_order";
 
+/// Whoever works on a kind with any command can not end a work order, and would only spend its attempts.
+pub fn is_not_for_a_runner(kind: &str) -> Result<(), Error> {
+    match kind {
+        KIND => Err(Error::NotPossible {
+            what: "a work order ends with an output bundle, and no other command makes one".to_string(),
+            then: "carry it out with `tenure runner -- COMMAND`, in a git repository".to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 pub fn run(arguments: &Runner, output: &mut Output) -> Result<Outcome, Error> {
     is_there(&arguments.command[0])?;
     database::run(async {
         let repository = std::fs::canonicalize(&arguments.repository)
-            .map_err(|why| not_there(arguments, why.to_string()))?;
-        Worktree::is_possible(&repository, &arguments.base).await.map_err(|why| not_there(arguments, why))?;
+            .map_err(|_| not_there(format!("there is no folder {}", arguments.repository.display())))?;
+        Worktree::is_possible(&repository, &arguments.base).await.map_err(not_there)?;
         let at = &arguments.at;
         let client = Client::open(&at.reach, at.store.clone(), Access::MayCreate, Loops::Run).await?;
         let desk = Desk::new(client.acting(ACTOR), KIND, Duration::from_secs(arguments.lease));
-        let keeper = Keeper::start(desk.worker())?.into();
+        let keeper = Arc::new(Keeper::start(desk.worker())?);
+        // The commands of gates and git, too.
+        process::kept_by(&keeper);
         let (command, base) = (arguments.command.clone(), arguments.base.clone());
         let orders = Orders { desk, keeper, command, repository, base };
         // Heard from here on: whoever reads the line may send one.
@@ -69,8 +84,9 @@ pub fn run(arguments: &Runner, output: &mut Output) -> Result<Outcome, Error> {
     })
 }
 
-fn not_there(arguments: &Runner, why: String) -> Error {
-    Error::Command { program: format!("git in {}", arguments.repository.display()), why }
+fn not_there(what: String) -> Error {
+    let then = "run it in a git repository with a commit, or name one with --repository DIR; --base names the commit to begin at";
+    Error::NotPossible { what, then: then.to_string() }
 }
 
 async fn give_back(desk: &Desk, asked: Asked) {

@@ -1,16 +1,18 @@
 //! `tenure serve`: the service on a socket, with the engine's loops and the workers of the systems inside.
 
+mod greeting;
 mod systems;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 
 use tenure::Tenure;
 use tenure_core::lifecycle::parse::parse;
 use tenure_core::lifecycle::shipped;
 use tenure_core::lifecycle::tables::Tables;
-use tenure_databases::sqlite::side::{self, Server};
+use tenure_databases::sqlite::OpenError;
+use tenure_databases::sqlite::side::{self, Claimed, Seat, Server};
 use tenure_databases::url::Url;
 use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
 use tenure_systems::tickets;
@@ -21,8 +23,9 @@ use super::todo::desk::settings;
 use crate::cli::Serve;
 use crate::database::{self, Access};
 use crate::outcome::{Error, Outcome};
-use crate::output::{Output, STRONG, styled};
+use crate::output::Output;
 use crate::source::{Source, expand};
+use greeting::Greeting;
 use systems::Systems;
 
 pub fn run(arguments: &Serve, output: &mut Output) -> Result<Outcome, Error> {
@@ -38,21 +41,21 @@ async fn run_on(
     tables: Tables,
     output: &mut Output,
 ) -> Result<Outcome, Error> {
-    let file = match &place {
-        Url::Sqlite(path) => Some(path.clone()),
-        Url::Memory | Url::Postgres(_) => None,
-    };
-    if let Some(server) = file.as_deref().map(side::read).transpose().ok().flatten().flatten() {
-        return Err(Error::Served { url: place.to_string(), address: server.address, pid: server.pid });
-    }
+    // First of all, and for as long as it lives: of two that start on one file one goes on.
+    let mut seat = seat(&place)?;
     let listener = listen(&arguments.listen).await?;
     let address = listener.local_addr()?;
+    let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
+    // A database that is not there has no token either, and is not made in order to say so.
+    if open == Open::Never && matches!(&place, Url::Sqlite(path) if !path.exists()) {
+        return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
+    }
     // Before the database is opened, so that a signal that comes meanwhile is heard afterwards.
     let stop = stop()?;
     let systems = Systems::of(arguments, &place)?;
+    let files = systems.files();
     let builder = tickets::known(Tenure::builder(&arguments.db.url));
     let tenure = builder.lifecycles(tables).name("server").open().await?;
-    let open = if address.ip().is_loopback() { Open::WhileNoToken } else { Open::Never };
     let mut app = systems.served_by(App::new(tenure.clone(), open).await?);
     app = app.with_todos(settings(&arguments.guarded));
     if let Some(form) = &arguments.log {
@@ -63,11 +66,14 @@ async fn run_on(
         return Err(Error::NoTokens { address: address.to_string(), url: arguments.db.url.clone() });
     }
     let working = systems.start(arguments, &tenure, &place).await?;
-    let note = Advertised::at(file, address)?;
-    greet(arguments, &place, address, &app, output).await?;
+    if let Some(seat) = &mut seat {
+        seat.advertise(&Server::here(format!("http://{address}")))?;
+    }
+    let greeting = Greeting { arguments, place: &place, files, address };
+    greeting.say(&app, output).await?;
     serve(listener, router(app), stop, arguments.grace).await?;
-    working.drain().await;
-    drop(note);
+    tokio::join!(working.drain(), tenure.close(arguments.grace));
+    drop(seat);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)
 }
@@ -106,61 +112,16 @@ fn stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// The note beside a SQLite file that tells commands where its server is. Dropped, it is taken away.
-struct Advertised(Option<(PathBuf, Server)>);
-
-impl Advertised {
-    fn at(file: Option<PathBuf>, address: SocketAddr) -> Result<Advertised, Error> {
-        let Some(file) = file else { return Ok(Advertised(None)) };
-        let server = Server::here(format!("http://{address}"));
-        side::advertise(&file, &server)?;
-        Ok(Advertised(Some((file, server))))
+/// The place of the one server of a SQLite file; commands find the server by the note that it holds. Other databases have none.
+fn seat(place: &Url) -> Result<Option<Seat>, Error> {
+    let Url::Sqlite(file) = place else { return Ok(None) };
+    match side::claim(file) {
+        Ok(Claimed::Ours(seat)) => Ok(Some(seat)),
+        Ok(Claimed::Theirs(server)) => Err(Error::Served { url: place.to_string(), server }),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
+            Err(OpenError::NoFolder(folder).into())
+        }
+        Err(why) => Err(Error::Unwritable { file: format!("{}.server", file.display()), why }),
     }
-}
-
-impl Drop for Advertised {
-    fn drop(&mut self) {
-        if let Some((file, server)) = &self.0 {
-            // A note that stays is known to be stale: its process is gone.
-            let _ = side::withdraw(file, server);
-        }
-    }
-}
-
-async fn greet(
-    arguments: &Serve,
-    place: &Url,
-    address: SocketAddr,
-    app: &App,
-    output: &mut Output,
-) -> Result<(), Error> {
-    let durable = match place {
-        Url::Memory => "nothing is kept: all of it is gone with this process",
-        Url::Sqlite(_) => "an answer is on the disk before it is given (WAL, synchronous = FULL)",
-        Url::Postgres(_) => {
-            "an answer is committed before it is given; `tenure doctor` looks at the server's settings"
-        }
-    };
-    let closed = app.has_tokens().await?;
-    let door = match (address.ip().is_loopback(), closed) {
-        (_, true) => "a token is needed: Authorization: Bearer …",
-        (true, false) => {
-            "open to everybody on this machine, until `tenure token create` makes the first token"
-        }
-        (false, false) => unreachable!("such an address is refused without tokens"),
-    };
-    let url = &arguments.db.url;
-    let db = if matches!(place, Url::Postgres(_)) { " --db …".to_string() } else { format!(" --db {url}") };
-    output.line(format_args!("{} {}", styled(STRONG, "tenure"), env!("CARGO_PKG_VERSION")))?;
-    output.line(format_args!("  listening  http://{address}"))?;
-    output.line(format_args!("  database   {place}"))?;
-    output.line(format_args!("  durable    {durable}"))?;
-    output.line(format_args!("  access     {door}"))?;
-    output.line("try")?;
-    output.line(format_args!(
-        "  curl -s http://{address}/v1/items -H 'content-type: application/json' -d '{{\"kind\":\"job\",\"payload\":{{\"to\":\"Ada\"}}}}'"
-    ))?;
-    output.line(format_args!("  tenure work job{db} -- cat"))?;
-    output.line(format_args!("  tenure item list{db}"))?;
-    Ok(())
 }

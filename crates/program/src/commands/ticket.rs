@@ -136,16 +136,30 @@ fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
 fn said(arguments: &TicketSaid, verb: &str, output: &mut Output) -> Result<Outcome, Error> {
     let TicketSaid { id, note, at, form } = arguments;
     let body = json!({ "note": note });
-    let reply = block_on(async { client(at, Access::Existing).await?.post(event(id, verb), &body).await })?;
-    told(&reply, form.json, output)
+    let said = block_on(async { client(at, Access::Existing).await?.post(event(id, verb), &body).await });
+    told(&said.map_err(|no| for_people(no, id))?, form.json, output)
 }
 
 fn block(arguments: &TicketBlock, output: &mut Output) -> Result<Outcome, Error> {
     let TicketBlock { id, reason, at, form } = arguments;
     let body = json!({ "reason": reason });
-    let reply =
-        block_on(async { client(at, Access::Existing).await?.post(event(id, "block"), &body).await })?;
-    told(&reply, form.json, output)
+    let said = block_on(async { client(at, Access::Existing).await?.post(event(id, "block"), &body).await });
+    told(&said.map_err(|no| for_people(no, id))?, form.json, output)
+}
+
+/// What a person can do instead. The lifecycle's other events are for the workers.
+fn for_people(no: Error, id: &str) -> Error {
+    let Error::Refused(mut refused) = no else { return no };
+    let verb = match refused.state.as_deref() {
+        Some("NEW") => Some("approve"),
+        Some("BLOCKED") => Some("resolve"),
+        Some("TODO" | "IN_PROGRESS") => Some("explain"),
+        _ => None,
+    };
+    if refused.code == "TRANSITION_REFUSED" {
+        refused.fix = verb.map(|verb| format!("`tenure ticket {verb} {id}`"));
+    }
+    Error::Refused(refused)
 }
 
 /// What became of it, in a line.

@@ -36,6 +36,9 @@ pub fn run(command: Token, output: &mut Output) -> Result<Outcome, Error> {
     }
 }
 
+/// Who may make tokens.
+const ADMIN: &str = "admin";
+
 fn tokens() -> Target {
     Target::new(["v1", "tokens"])
 }
@@ -45,13 +48,21 @@ fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error
     let expires_at = expires.map(|span| outside::now().after(span).to_string());
     let body =
         json!({ "name": name, "role": role, "stores": stores, "kinds": kinds, "expires_at": expires_at });
-    let reply = block_on(async {
+    let (reply, is_shut) = block_on(async {
         let client = match without_server {
             true => Client::beside(reach, Access::Existing).await?,
             false => Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?,
         };
-        client.post(tokens(), &body).await
+        let before: Page = client.get(tokens()).await?.read()?;
+        let is_shut =
+            role != ADMIN && !before.items.iter().any(|token| token.role == ADMIN && !token.revoked);
+        Ok((client.post(tokens(), &body).await?, is_shut))
     })?;
+    if is_shut {
+        output.remark(
+            "no token is an admin's: from now on a server makes, lists and revokes none; `tenure token create NAME --role admin --without-server` makes one",
+        );
+    }
     if form.json {
         output.line(reply.text)?;
         return Ok(Outcome::Done);
@@ -98,9 +109,18 @@ fn row(token: Shown) -> [String; 6] {
 
 fn revoke(arguments: &TokenRevoke, output: &mut Output) -> Result<Outcome, Error> {
     let TokenRevoke { id, reach, form } = arguments;
-    block_on(async {
+    let revoked = block_on(async {
         let client = Client::open(reach, None, Access::Existing, Loops::LeftToOthers).await?;
         client.delete(Target::new(["v1", "tokens", id]), &json!({})).await
+    });
+    revoked.map_err(|error| match error {
+        // A token is an item, which is nothing that its owner has to know.
+        Error::Refused(mut refused) if refused.code == "NOT_FOUND" => {
+            refused.detail = format!("there is no token {id}");
+            refused.fix = Some("`tenure token list` to see which there are".to_string());
+            Error::Refused(refused)
+        }
+        other => other,
     })?;
     match form.json {
         true => output.json(&json!({ "id": id, "revoked": true }))?,

@@ -1,10 +1,11 @@
 //! `tenure verify`: is a log what was written, in a file or in a database?
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 
 use serde::Serialize;
 use tenure_core::hash::Hash;
+use tenure_databases::look::Look;
 use tenure_databases::verify::{self, At, Fault, Report};
 use tenure_databases::{Database, Error as DatabaseError};
 
@@ -28,6 +29,7 @@ pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
             database::with(url, Access::Existing, Live { head: arguments.head })?
         }
         STDIN => file(STDIN, io::stdin().lock(), arguments.head)?,
+        path if is_sqlite(path) => return Err(Error::IsDatabase { file: path.to_string() }),
         path => {
             if let Some(outcome) = checked_receipt(path, arguments.form.json, output)? {
                 return Ok(outcome);
@@ -43,6 +45,13 @@ pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
         output.text(&text(name, &report))?;
     }
     Ok(if report.is_sound() { Outcome::Done } else { Outcome::Refused })
+}
+
+/// By its first bytes. What can not be read is told when it is.
+fn is_sqlite(path: &str) -> bool {
+    const BEGINNING: &[u8; 16] = b"SQLite format 3\0";
+    let mut bytes = [0; BEGINNING.len()];
+    File::open(path).is_ok_and(|mut file| file.read_exact(&mut bytes).is_ok() && bytes == *BEGINNING)
 }
 
 fn file(path: &str, reader: impl io::BufRead, head: Option<Hash>) -> Result<Report, Error> {
@@ -61,7 +70,7 @@ struct Live {
 impl Work for Live {
     type Done = Report;
 
-    async fn run<D: Database>(self, database: &D) -> Result<Report, Error> {
+    async fn run<D: Database + Look>(self, database: &D) -> Result<Report, Error> {
         let mut progress = Progress::new("entries and items verified");
         let report: Result<Report, DatabaseError> =
             verify::database(database, self.head, |number| progress.tell(number)).await;

@@ -25,6 +25,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use super::item::list::is_kind;
 use crate::cli::Work;
 use crate::client::{Client, Loops};
 use crate::database::{self, Access};
@@ -41,9 +42,16 @@ const ACTOR: &str = "worker:local";
 
 pub fn run(arguments: &Work, output: &mut Output) -> Result<Outcome, Error> {
     is_there(&arguments.command[0])?;
+    super::runner::is_not_for_a_runner(&arguments.kind)?;
     database::run(async {
         let at = &arguments.at;
         let client = Client::open(&at.reach, at.store.clone(), Access::MayCreate, Loops::Run).await?;
+        // Said before it says that it works.
+        match is_kind(&client, &arguments.kind).await {
+            // A server that is away is waited for.
+            Err(error) if error.may_pass() => {}
+            known => known?,
+        }
         let desk = Desk::new(client.acting(ACTOR), &arguments.kind, Duration::from_secs(arguments.lease));
         let keeper = Arc::new(Keeper::start(desk.worker())?);
         let (grace, later) = (Duration::from_secs(arguments.grace), Duration::from_secs(arguments.later));

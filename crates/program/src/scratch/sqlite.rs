@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tenure_databases::sqlite::OpenError;
 
 use crate::outcome::Error;
 
@@ -16,7 +17,8 @@ pub struct Folder {
 impl Folder {
     /// A scratch folder inside this one; the current one where it has no name.
     pub fn new(folder: &str, command: &str) -> Result<Folder, Error> {
-        let folder = fs::canonicalize(if folder.is_empty() { "." } else { folder })?;
+        let folder = if folder.is_empty() { "." } else { folder };
+        let folder = fs::canonicalize(folder).map_err(|_| OpenError::NoFolder(folder.into()))?;
         let scratch = tempfile::Builder::new().prefix(&format!(".tenure-{command}-")).tempdir_in(folder)?;
         Ok(Folder { scratch, made: 0 })
     }

@@ -152,3 +152,14 @@ fn memory_is_no_disk() {
     let run = tenure(["bench", "store", "--quick", "--db", "sqlite:/dev/shm"]).code(2);
     assert!(run.stderr.contains("/dev/shm is in memory (tmpfs)"), "{run:?}");
 }
+
+#[test]
+fn what_commands_about_tasks_take_is_an_object_a_line_and_nothing_is_left() {
+    let folder = folder("bench_todos");
+    let run = tenure(["bench", "todos", "--quick", "--json"]).within(folder.path()).code(0);
+    let commands =
+        ["add", "list", "list_all", "show", "claim", "release", "done", "session_show", "validate"];
+    let names: Vec<String> = commands.iter().map(|name| format!("todo_{name}")).collect();
+    check(&run, "sqlite", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "the scratch is gone");
+}

@@ -35,6 +35,8 @@ fn a_claim_is_told_from_its_text_to_its_verdict() {
             place.run(&["claim", "validate", bit, "supports", "--confidence", "0.9", "--uri", "urn:archive"]);
         assert!(said.code(0).stdout.contains("validation submitted"));
     }
+    let not_one = place.run(&["claim", "validate", id, "supports"]).code(1);
+    assert!(not_one.stderr.contains(&format!("tenure claim truthbits {id}")), "{not_one:?}");
     until(&place, &["claim", "verdict", id, "--json"], |found| found["verdict"]["status"] == "supported");
     let told = place.run(&["claim", "show", id]).code(0).stdout;
     for said in [
@@ -73,5 +75,57 @@ fn a_server_without_claims_leaves_them_to_others() {
     until(&place, &["claim", "show", &id, "--json"], |story| {
         story["claim"]["decomposition_status"] == "decomposed"
     });
+    assert_eq!(server.stop().0, Some(0));
+}
+
+// covers: C-05
+#[test]
+fn a_server_without_decomposers_has_claims_ready_for_those_of_others() {
+    let place = Place::file("claims_decomposers");
+    let server = Server::start_with(&place.db, "127.0.0.1:0", &["--without", "decomposers"]);
+    let created = place.json(&["claim", "create", "It rained in Paris on 2024-03-01.", "--json"]);
+    let id = created["claim_id"].as_str().unwrap();
+    // Leased by whoever asks, as the page on claims has it.
+    let wanted = r#"{"kinds": ["claim"], "worker": "mine", "wait_ms": 30000}"#;
+    let (_, leased) = server.ask("POST", "/v1/leases", wanted);
+    let lease = &leased["leases"][0];
+    assert_eq!(lease["item"], id, "{leased}");
+    let held = format!(r#"{{"lease_token": {}, "attempt": 1}}"#, lease["lease_token"]);
+    let (status, decomposed) = server.ask("POST", &format!("/v0.1/claims/{id}/decompose"), &held);
+    assert_eq!((status, &decomposed["decomposition_status"]), (200, &"decomposed".into()), "{decomposed}");
+    // The other parts go on.
+    let bit = decomposed["truthbit_ids"][0].as_str().unwrap();
+    place.run(&["claim", "validate", bit, "supports", "--confidence", "0.9", "--uri", "urn:archive"]).code(0);
+    until(&place, &["claim", "verdict", id, "--json"], |found| found["verdict"]["status"] == "supported");
+    assert_eq!(server.stop().0, Some(0));
+}
+
+#[test]
+fn a_domain_whose_key_is_missing_is_told_as_what_is_configured() {
+    let place = Place::file("claims_key");
+    let domain = "[claims.domains.finance]\ndecomposer = \"llm\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nkey_env = \"NO_SUCH_KEY\"\n";
+    place.folder.write("key.toml", domain);
+    let config = place.folder.file("key.toml");
+    let run = place.run(&["serve", "--listen", "127.0.0.1:0", "--config", &config]).code(64);
+    assert!(run.stderr.contains("NO_SUCH_KEY") && run.stderr.contains("tenure.toml"), "{run:?}");
+}
+
+#[test]
+fn a_claim_that_failed_says_how_it_is_tried_again() {
+    let place = Place::file("claims_failed");
+    let server = Server::start_with(&place.db, "127.0.0.1:0", &["--claim-retries", "0"]);
+    let created = place.json(&["claim", "create", "What is this?", "--json"]);
+    let id = created["claim_id"].as_str().unwrap();
+    let failed = |story: &Value| story["claim"]["decomposition_status"] == "failed";
+    until(&place, &["claim", "show", id, "--json"], failed);
+    place.run(&["claim", "enqueue", id]).code(0);
+    until(&place, &["explain", id, "--json"], |told| {
+        told["failures"].as_array().is_some_and(|all| all.len() == 2)
+    });
+    let told = place.run(&["explain", id]).code(0).stdout;
+    for said in [&format!("tenure claim enqueue {id}"), "2 attempts, 1 failed since it was made ready again"]
+    {
+        assert!(told.contains(said), "{said}: {told}");
+    }
     assert_eq!(server.stop().0, Some(0));
 }

@@ -73,3 +73,26 @@ fn what_can_not_be_looked_at_ends_with_2() {
     assert!(run.stdout.contains("    could not look: "), "one that fails costs no other: {run:?}");
     assert!(run.stdout.contains("    index items_active: is gone\n"), "{run:?}");
 }
+
+/// What it tells people to type is something that can be typed.
+// covers: K-55
+#[test]
+fn every_command_in_its_advice_is_a_command() {
+    let folder = folder("doctor-advice");
+    let (url, _) = database(&folder);
+    let objects = tenure(["doctor", "--json", "--db", &url]).code(0).objects();
+    let mut found = 0;
+    for advice in objects.iter().map(|one| one["advice"].as_str().expect("a text")) {
+        // Every second part is between backticks.
+        for typed in advice.split('`').skip(1).step_by(2).filter_map(|typed| typed.strip_prefix("tenure ")) {
+            let words: Vec<&str> = typed.split(' ').take_while(|word| !word.starts_with('-')).collect();
+            let help = tenure(words.iter().chain(&["--help"])).code(0);
+            for flag in typed.split(' ').filter(|word| word.starts_with("--")) {
+                assert!(help.stdout.contains(flag), "{typed}: {help:?}");
+            }
+            found += 1;
+        }
+        assert!(!advice.contains("`redrive`"), "{advice}");
+    }
+    assert!(found > 5, "{found} commands");
+}

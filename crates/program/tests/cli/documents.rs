@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::kit::Life;
 use crate::run::{folder, read, tenure};
 use crate::serving::Server;
 
@@ -31,7 +32,10 @@ fn a_document_outlives_the_server_that_worked_on_it() {
     // The next one, with the steps that ship, ends what the first has left.
     let server = Server::start(&db);
     let failed = tenure(["doc", "wait", document, "--db", &db]).code(1);
-    assert!(failed.stderr.contains("PROCESS_TERMINATED"), "{failed:?}");
+    assert!(
+        failed.stderr.contains("PROCESS_TERMINATED") && failed.stderr.contains("tenure doc runs"),
+        "{failed:?}"
+    );
     let again = tenure(["doc", "reprocess", document, "--db", &db]).code(0);
     assert!(again.stdout.contains("QUEUED"), "{again:?}");
     let done = tenure(["doc", "wait", document, "--timeout", "60", "--db", &db]).code(0);
@@ -43,6 +47,29 @@ fn a_document_outlives_the_server_that_worked_on_it() {
     let copy = folder.file("copy.md");
     tenure(["doc", "content", document, "--output", &copy, "--db", &db]).code(0);
     assert_eq!(read(&copy), LETTER);
+    // What came of it: its text, and what that is about.
+    let text = tenure(["doc", "result", document, "--step", "extract", "--db", &db]).code(0);
+    assert!(text.stdout.starts_with("The engine\n") && text.stdout.contains("1200 EUR"), "{text:?}");
+    let all = tenure(["doc", "result", document, "--db", &db]).code(0);
+    for word in ["extract (", "interpret (", "Dear Ada", "\"language\"", "2026-11-16"] {
+        assert!(all.stdout.contains(word), "{word}: {all:?}");
+    }
+    let one = tenure(["doc", "result", document, "--step", "interpret", "--db", &db, "--json"]).code(0);
+    let one: Value = serde_json::from_str(&one.stdout).unwrap();
+    assert_eq!((&one["name"], &one["value"]["title"]), (&"interpret".into(), &"The engine".into()), "{one}");
+    let none = tenure(["doc", "result", document, "--step", "classify", "--db", &db]).code(1);
+    assert!(none.stderr.contains("NOT_FOUND"), "{none:?}");
+    // Erased, nothing of it is left.
+    let other = tenure(["doc", "add", &folder.file("letter.md"), "--db", &db, "--json"]).code(0);
+    let other: Value = serde_json::from_str(other.stdout.trim()).unwrap();
+    let (other, run) = (other["document_id"].as_str().unwrap(), other["run_id"].as_str().unwrap());
+    tenure(["doc", "wait", other, "--timeout", "60", "--db", &db]).code(0);
+    tenure(["item", "erase", other, "--db", &db]).code(0);
+    let gone = tenure(["doc", "content", other, "--db", &db]).code(1);
+    assert!(gone.stderr.contains("NOT_FOUND") && gone.stderr.contains("was erased"), "{gone:?}");
+    let (status, made) = server.ask("GET", &format!("/v1/runs/{run}/artifacts"), "");
+    assert_eq!((status, &made["items"]), (200, &serde_json::json!([])), "{made}");
+    assert_eq!(server.ask("GET", &format!("/v1/documents/{other}/content"), "").0, 404);
     assert_eq!(server.stop().0, Some(0));
     // Without a server the same is read from the file.
     let listed = tenure(["doc", "list", "--db", &db]).code(0);
@@ -61,4 +88,24 @@ fn a_step_that_is_wrong_is_told_before_anything_is_served() {
             tenure(["serve", "--db", "memory:", "--listen", "127.0.0.1:0", "--config", &config]).code(64);
         assert!(run.stderr.contains("[[runs.steps]] of tenure.toml: "), "{run:?}");
     }
+}
+
+//
+#[test]
+fn a_server_that_is_killed_takes_the_command_of_its_step_along() {
+    let folder = folder("documents_step_killed");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    folder.write("letter.md", LETTER);
+    let life = Life::new(&folder, "life");
+    // Also what the command started itself.
+    let script = life.script("sleep 1000 & exec sleep 1000");
+    folder.write(
+        "slow.toml",
+        format!("[[runs.steps]]\nname = \"slow\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n"),
+    );
+    let server = Server::configured(&db, &folder.file("slow.toml"));
+    tenure(["doc", "add", &folder.file("letter.md"), "--db", &db]).code(0);
+    let living = life.begun();
+    server.signal("-KILL");
+    living.dead();
 }

@@ -73,9 +73,9 @@ impl Place {
         serde_json::from_str(&run.stdout).unwrap_or_else(|why| panic!("{why}: {run:?}"))
     }
 
-    /// Follows the log.
+    /// Follows the log, from its beginning: whatever comes after this is in it.
     pub fn follow(&self) -> Process {
-        Process::start(&["log", "--follow", "--db", &self.db], None)
+        Process::start(&["log", "--follow", "--all", "--db", &self.db], None)
     }
 
     #[track_caller]
@@ -168,6 +168,10 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a small number")).expect("not zero");
         kill_process(pid, signal).expect("it is there");
+    }
+
+    pub fn is_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is ours").is_some()
     }
 
     /// Its exit code, once it has ended by itself.

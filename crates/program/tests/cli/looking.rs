@@ -60,7 +60,7 @@ fn a_log_is_followed_through_the_death_of_its_server() {
     let address = place.server.as_ref().unwrap().address.clone();
     let url = format!("http://{address}");
     let mut by_file = place.follow();
-    let mut by_url = Process::start(&["log", "--follow", "--json", "--url", &url], None);
+    let mut by_url = Process::start(&["log", "--follow", "--all", "--json", "--url", &url], None);
     let first = place.submit("1");
     by_file.until(&first);
     by_url.until(&first);
@@ -74,6 +74,48 @@ fn a_log_is_followed_through_the_death_of_its_server() {
         let lines = follower.lines_until(&third);
         assert!(lines.iter().all(|line| !line.contains(&first)), "{lines:?}");
         assert_eq!(lines.iter().filter(|line| line.contains(&second)).count(), 1, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_log_shows_its_end_unless_another_part_is_asked_for() {
+    for place in Place::all("looking_last") {
+        let jobs: Vec<String> = (0..60).map(|number| place.submit(&number.to_string())).collect();
+        place.run(&["job", "cancel", &jobs[0], "--reason", "one\ntwo"]).code(0);
+        let seen = |arguments: &[&str]| -> Vec<u64> {
+            let run = place.run(&[&["log", "--json"], arguments].concat()).code(0);
+            run.objects().iter().map(|entry| entry["position"].as_u64().expect("a number")).collect()
+        };
+        assert_eq!(seen(&[]), (12..=61).collect::<Vec<_>>());
+        assert_eq!(seen(&["--last", "2"]), [60, 61]);
+        assert_eq!(seen(&["--limit", "2"]), [60, 61]);
+        assert_eq!(seen(&["--after", "3", "--limit", "2"]), [4, 5]);
+        assert_eq!(seen(&["--after", "58"]), [59, 60, 61]);
+        assert_eq!(seen(&["--all"]).len(), 61);
+        assert_eq!(seen(&["--follow", "--last", "3", "--limit", "3"]), [59, 60, 61]);
+        assert_eq!(seen(&["--follow", "--after", "0", "--limit", "2"]), [1, 2]);
+        // Its kind stands in an entry that is not shown, and what was said in two lines is in one.
+        let last = place.run(&["log", "--last", "1"]).code(0);
+        assert!(last.stdout.contains("  job ") && last.stdout.ends_with("  one / two\n"), "{last:?}");
+        let history = place.run(&["log", "--item", &jobs[0]]).code(0);
+        assert!(history.stdout.starts_with("version  time "), "{history:?}");
+        assert!(history.stdout.contains("\n2        "), "{history:?}");
+    }
+}
+
+#[test]
+fn a_log_is_followed_from_now_on_where_nothing_else_is_said() {
+    for place in Place::both("looking_now") {
+        let first = place.submit("1");
+        let follow = ["log", "--follow", "--limit", "1", "--json", "--db", &place.db];
+        let mut follower = Process::start(&follow, None);
+        // It ends with the first that comes after it began to listen, whenever that was.
+        let mut later = Vec::new();
+        while !follower.is_ended() {
+            later.push(place.submit("2"));
+        }
+        let line = follower.until("position");
+        assert!(!line.contains(&first) && later.iter().any(|id| line.contains(id)), "{line}");
     }
 }
 
@@ -115,7 +157,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["job", "list"][..],
         &["job", "list", "--json"],
         &["log"],
-        &["log", "--follow"],
+        &["log", "--follow", "--all"],
         &["lifecycle", "list"],
     ] {
         let run = place.run(command).closed_pipe().code(0);

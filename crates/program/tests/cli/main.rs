@@ -13,7 +13,9 @@ mod kit;
 mod languages;
 mod lifecycles;
 mod looking;
+mod manners;
 mod operators;
+mod pages;
 mod run;
 #[path = "../../../databases/tests/conformance/schema.rs"]
 mod schema;
@@ -21,6 +23,7 @@ mod serving;
 mod signals;
 mod tickets;
 mod todos;
+mod typed;
 mod work;
 
 use serde_json::Value;
@@ -222,7 +225,13 @@ fn an_export_gets_its_name_when_it_is_whole() {
     let nowhere = format!("{}/nowhere/log.jsonl", folder.path());
     let run = tenure(["export", &nowhere, "--db", "memory:"]).code(2);
     assert!(run.stderr.starts_with(&format!("error: can not write {nowhere}: ")), "{run:?}");
-    let run = tenure(["export", &file, "--db", "paper:"]).code(2);
+    let again = tenure(["export", &file, "--db", "memory:"]).code(1);
+    assert_eq!(
+        again.stderr,
+        format!("error: {file} exists already\n  name another file, or replace it with --force\n")
+    );
+    tenure(["export", &file, "--force", "--db", "memory:"]).code(0);
+    let run = tenure(["export", &file, "--db", "paper:"]).code(64);
     assert!(run.stderr.starts_with("error: `paper:` is not the address of a database"), "{run:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "half an export is taken away");
 }

@@ -13,7 +13,7 @@ pub struct Server {
     process: Child,
     said: BufReader<ChildStdout>,
     pub address: String,
-    greeting: String,
+    pub greeting: String,
 }
 
 impl Server {
@@ -64,11 +64,17 @@ impl Server {
         assert!(sent.success());
     }
 
+    /// All that it still says: it is at its end when the process is.
+    fn said_all(&mut self) -> String {
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).expect("it speaks UTF-8");
+        rest
+    }
+
     /// Told to end, it ends: its exit code and its last words.
     pub fn stop(mut self) -> (Option<i32>, String) {
         self.signal("-TERM");
-        let mut rest = String::new();
-        self.said.read_to_string(&mut rest).expect("it speaks UTF-8");
+        let rest = self.said_all();
         (self.process.wait().expect("it ends").code(), rest)
     }
 }
@@ -85,8 +91,17 @@ impl Drop for Server {
 fn a_server_that_is_killed_has_kept_what_it_answered_and_one_that_is_stopped_ends_well() {
     let folder = folder("serve");
     let db = format!("sqlite:{}/t.db", folder.path());
-    let server = Server::start(&db);
-    for said in ["listening", &db, "synchronous = FULL", "open to everybody on this machine", "curl"] {
+    let mut server = Server::start(&db);
+    for said in [
+        "listening",
+        "/openapi.json), and RPC as Connect, gRPC",
+        &db,
+        "t.db.files",
+        "synchronous = FULL",
+        "workers of claims, runs, tickets\n",
+        "open to everybody on this machine",
+        "curl",
+    ] {
         assert!(server.greeting.contains(said), "{}", server.greeting);
     }
     let (status, job) = server.ask("POST", "/v1/items", r#"{"kind":"job","payload":{"to":"Ada"}}"#);
@@ -94,14 +109,87 @@ fn a_server_that_is_killed_has_kept_what_it_answered_and_one_that_is_stopped_end
     let refused = tenure(["serve", "--db", &db, "--listen", "127.0.0.1:0"]).code(1);
     assert!(refused.stderr.contains("is served already"), "{refused:?}");
     server.signal("-KILL");
-    drop(server);
-    // Its note lies there still; whoever reads it sees that the process is gone.
+    server.said_all();
+    // Its note lies there still, and its process too: dead, and waited for by nobody yet. Whoever looks sees that nobody holds the note.
+    let killed = server;
     let server = Server::start(&db);
+    drop(killed);
     let (status, found) = server.ask("GET", &format!("/v1/items/{}", job["id"].as_str().unwrap()), "");
     assert_eq!((status, &found), (200, &job));
     let (code, last) = server.stop();
     assert_eq!((code, last.as_str()), (Some(0), "stopped; everything that was answered is kept\n"));
     assert!(!std::fs::exists(format!("{}/t.db.server", folder.path())).unwrap(), "the note is gone");
+}
+
+/// As in a container, where every server is the same process number under the same boot of the machine.
+// fault: S6
+#[test]
+fn a_note_with_the_number_of_a_living_process_locks_no_server_out() {
+    let folder = folder("serve-again");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let note = serde_json::json!({ "address": "http://127.0.0.1:1", "pid": std::process::id(), "boot": boot.trim() });
+    folder.write("t.db.server", note.to_string());
+    tenure(["job", "submit", "--db", &db]).code(0);
+    let server = Server::start(&db);
+    assert_eq!(server.ask("GET", "/v1/items", "").1["items"].as_array().map(Vec::len), Some(1));
+}
+
+// covers: K-07
+#[test]
+fn of_two_servers_that_start_at_once_on_a_file_one_goes_on() {
+    let folder = folder("serve-both");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    for _ in 0..3 {
+        let start = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+            command.args(["serve", "--db", &db, "--listen", "127.0.0.1:0"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+        };
+        let mut both = [start(), start()];
+        // The first line of the one, or nothing from the one that was refused.
+        let mut said = both.each_mut().map(|process| {
+            let mut line = String::new();
+            let mut out = BufReader::new(process.stdout.take().expect("its output is a pipe"));
+            out.read_line(&mut line).expect("it speaks UTF-8");
+            (line, out)
+        });
+        let lines = said.each_ref().map(|(line, _)| line.is_empty());
+        assert!(lines == [true, false] || lines == [false, true], "{lines:?}");
+        for (process, (line, _)) in both.iter_mut().zip(&mut said) {
+            if line.is_empty() {
+                let mut why = String::new();
+                process.stderr.take().expect("it is a pipe").read_to_string(&mut why).expect("text");
+                assert!(why.contains("is served already"), "{why}");
+                assert_eq!(process.wait().expect("it ends").code(), Some(1));
+            } else {
+                process.kill().expect("it runs");
+                process.wait().expect("it ends");
+            }
+        }
+    }
+}
+
+// covers: K-07
+#[test]
+fn what_a_server_keeps_is_readable_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("serve-private");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    let server = Server::start(&db);
+    let (status, _) = server.ask("POST", "/v1/documents", r#"{"a": "document"}"#);
+    assert_eq!(status, 201);
+    tenure(["backup", &folder.file("copy.db"), "--db", &db]).code(0);
+    let mut names: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        names.push(entry.file_name().into_string().unwrap());
+        let metadata = entry.metadata().unwrap();
+        let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(metadata.permissions().mode() & 0o777, expected, "{names:?}");
+    }
+    names.sort();
+    assert_eq!(names, ["copy.db", "t.db", "t.db-shm", "t.db-wal", "t.db.files", "t.db.server"]);
 }
 
 // covers: K-07
@@ -114,8 +202,16 @@ fn an_address_that_others_can_reach_needs_tokens() {
         refused.stderr.contains("there is no token") && refused.stderr.contains("tenure token create"),
         "{refused:?}"
     );
-    let refused = tenure(["serve", "--db", &db, "--listen", "nowhere"]).code(2);
+    let refused = tenure(["serve", "--db", &db, "--listen", "nowhere"]).code(64);
     assert!(refused.stderr.contains("--listen 127.0.0.1:7878"), "{refused:?}");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "what was refused leaves nothing behind"
+    );
+    let db = format!("sqlite:{}/nowhere/t.db", folder.path());
+    let refused = tenure(["serve", "--db", &db]).code(2);
+    assert!(refused.stderr.contains("does not exist; create it first"), "{refused:?}");
 }
 
 // covers: K-12, K-21, K-50, R-05

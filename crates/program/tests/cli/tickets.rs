@@ -20,12 +20,17 @@ impl Desk {
         let repository = place.folder.inner("repository");
         let server = Server::start(&place.db);
         let desk = Desk { place, server, repository };
-        desk.git(&["init", "--quiet", "--initial-branch=main"]);
-        std::fs::write(format!("{}/README.md", desk.repository), "# a project\n").unwrap();
-        desk.git(&["add", "--all"]);
-        let who = ["-c", "user.name=eva", "-c", "user.email=eva@example.org"];
-        desk.git(&[&who[..], &["commit", "--quiet", "--message", "first"]].concat());
+        desk.begin();
         desk
+    }
+
+    /// Its first commit.
+    fn begin(&self) {
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        std::fs::write(format!("{}/README.md", self.repository), "# a project\n").unwrap();
+        self.git(&["add", "--all"]);
+        let who = ["-c", "user.name=eva", "-c", "user.email=eva@example.org"];
+        self.git(&[&who[..], &["commit", "--quiet", "--message", "first"]].concat());
     }
 
     #[track_caller]
@@ -95,11 +100,28 @@ fn a_ticket_becomes_a_patch_on_a_branch_of_its_own() {
     for place in [Place::file("tickets_file"), Place::postgres("tickets_postgres")] {
         let desk = Desk::of(place);
         let id = desk.approved(&["--gate", "test:grep -q hello README.md", "--gate", "human:is it polite?"]);
+        let mut log = desk.place.follow();
+        log.until("CREATED");
+        let said = desk.say(&["ticket", "explain", &id]);
+        assert!(said.contains("tenure runner -- COMMAND"), "{said}");
+        let refused =
+            desk.place.run(&["ticket", "block", &id, "--reason", "not now", "--url", &desk.url()]).code(1);
+        assert!(refused.stderr.contains("TRANSITION_REFUSED: it is worked on"), "{refused:?}");
+        let refused = desk.place.run(&["ticket", "approve", &id, "--url", &desk.url()]).code(1);
+        assert!(refused.stderr.contains(&format!("run `tenure ticket explain {id}`")), "{refused:?}");
         let runner = desk.runner(&["--count", "1"], HELLO);
         assert_eq!(runner.ended(), Some(0));
         let inbox = desk.json(&["inbox"]);
         let gate = inbox["items"][0]["id"].as_str().expect("it waits").to_string();
-        assert_eq!(inbox["items"][0]["question"], "is it polite?");
+        // With where to look: the branch, and how it differs.
+        let question = inbox["items"][0]["question"].as_str().expect("words");
+        let look =
+            question.rsplit_once(": ").and_then(|(_, look)| look.strip_suffix(')')).expect("a command");
+        assert!(question.starts_with("is it polite?") && question.contains(&id), "{question}");
+        let look: Vec<&str> = look.split(' ').skip(1).collect();
+        assert!(desk.git(&look).contains("+hello, Say hello"), "{look:?}");
+        let said = desk.say(&["ticket", "explain", &id]);
+        assert!(said.contains("tenure inbox approve") && said.contains("git diff"), "{said}");
         desk.say(&["inbox", "approve", &gate, "--note", "very"]);
         let done = desk.json(&["item", "show", &id, "--wait", "60"]);
         assert_eq!(done["state"], "DONE");
@@ -185,4 +207,45 @@ fn a_command_that_outlasts_its_budget_is_ended_and_the_bundle_says_so() {
     assert_eq!(output["output_bundle"]["outcome"], "BUDGET_EXHAUSTED", "{output}");
     assert_eq!(output["output_bundle"]["ticket_id"], id);
     desk.is_tidy();
+}
+
+// covers: M-07
+#[test]
+fn the_workers_of_tickets_run_each_where_it_is_wanted() {
+    let place = Place::postgres("tickets_parts");
+    let all = ["readiness", "scheduler", "gate"];
+    let only = |part: &str| {
+        let others: Vec<&str> = all.into_iter().filter(|other| *other != part).collect();
+        Server::start_with(&place.db, "127.0.0.1:0", &["--without", &others.join(",")])
+    };
+    let servers = all.map(only);
+    let repository = place.folder.inner("repository");
+    let [_, server, gate] = servers;
+    let desk = Desk { place, server, repository };
+    desk.begin();
+    let id = desk.approved(&["--gate", "test:grep -q hello README.md"]);
+    assert_eq!(desk.runner(&["--count", "1"], HELLO).ended(), Some(0));
+    assert_eq!(desk.json(&["item", "show", &id, "--wait", "60"])["state"], "DONE");
+    drop(gate);
+    // With nobody to judge it, the next output waits.
+    let id = desk.approved(&[]);
+    assert_eq!(desk.runner(&["--count", "1"], HELLO).ended(), Some(0));
+    assert_eq!(desk.json(&["ticket", "explain", &id])["runs"][0]["gate_state"], "OPEN");
+}
+
+#[test]
+fn a_runner_without_a_repository_or_a_commit_says_so() {
+    let place = Place::file("tickets_nowhere");
+    let folder = place.folder.inner("empty");
+    let run = |more: &[&str]| {
+        let arguments = [&["runner", "--repository", &folder][..], more, &["--", "true"]].concat();
+        // Wherever the tests run may be a repository itself.
+        place.run(&arguments).env("GIT_CEILING_DIRECTORIES", place.folder.path()).code(64).stderr
+    };
+    let said = run(&[]);
+    assert!(said.contains("is no git repository") && said.contains("--repository DIR"), "{said}");
+    let made = Command::new("git").args(["init", "--quiet", &folder]).status().expect("git runs");
+    assert!(made.success());
+    let said = run(&["--base", "no-such"]);
+    assert!(said.contains(r#""no-such" is no commit of"#) && said.contains("--base"), "{said}");
 }

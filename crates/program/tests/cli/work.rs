@@ -178,6 +178,8 @@ fn a_command_that_is_not_there_costs_no_attempt() {
         "{run:?}"
     );
     assert_eq!(place.item(&id)["attempt"], 0);
+    let run = place.run(&["work", "work_order", "--", "true"]).code(64);
+    assert!(run.stderr.contains("tenure runner -- COMMAND"), "{run:?}");
     let run = place.run(&["work", "jib", "--", "true"]).code(1);
     assert!(run.stderr.starts_with("error: NOT_FOUND: there is no lifecycle jib"), "{run:?}");
 }

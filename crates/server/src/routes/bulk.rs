@@ -46,30 +46,32 @@ pub async fn bulk(
 ) -> Result<Shown<Page<Outcome>>, Problem> {
     let limit = match body.limit.unwrap_or(BULK_MAX) {
         limit @ 1..=BULK_MAX => limit,
-        other => return Err(Problem::invalid(format!("limit: {other} is not between 1 and {BULK_MAX}"))),
+        other => return Err(Problem::wrong("limit", format!("{other} is not between 1 and {BULK_MAX}"))),
     };
     if body.reason.trim().is_empty() {
-        return Err(Problem::invalid("reason: say why; the log keeps it"));
+        return Err(Problem::wrong("reason", "say why; the log keeps it"));
     }
     let query = Query { limit, after: after(body.cursor.as_deref())?, ..body.filter.query(&caller)? };
     let mode = if body.dry_run { Mode::DryRun } else { Mode::Act };
     let done = match event.as_str() {
         "cancel" => caller.tenure.cancel_all(query, &body.reason, mode).await?,
         "redrive" => caller.tenure.redrive_because(query, caller.actor().role, &body.reason, mode).await?,
-        _ => return Err(Problem::invalid("event: of many, `cancel` or `redrive`")),
+        _ => return Err(Problem::wrong("event", "of many, `cancel` or `redrive`")),
     };
-    let items = done.outcomes.into_iter().map(outcome).collect();
+    let items = done.outcomes.into_iter().map(|one| outcome(&caller, one)).collect();
     Ok(Shown(Page { items, next_cursor: done.next.map(|id| id.to_string()) }))
 }
 
-fn outcome((id, became): (ItemId, Became)) -> Outcome {
+fn outcome(caller: &Caller, (id, became): (ItemId, Became)) -> Outcome {
     let yes = match became {
         Became::Would(event) => Outcome { event: Some(event.to_string()), ..Outcome::of(StatusCode::OK) },
-        Became::Moved(item) => Outcome { item: Some(ItemView::brief(&item)), ..Outcome::of(StatusCode::OK) },
+        Became::Moved(item) | Became::Stood(item) => {
+            Outcome { item: Some(ItemView::brief(&item)), ..Outcome::of(StatusCode::OK) }
+        }
         Became::Again(item) => {
             Outcome { item: Some(ItemView::brief(&item)), ..Outcome::of(StatusCode::CREATED) }
         }
-        Became::Not(error) => Outcome::no(error.into()),
+        Became::Not(error) => Outcome::no(caller.no(error.into())),
     };
     Outcome { id: Some(id.to_string()), ..yes }
 }

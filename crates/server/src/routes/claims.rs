@@ -11,10 +11,11 @@ use tenure::core::id::ItemId;
 use tenure_systems::claims::{Claims, NewClaim};
 use utoipa::{IntoParams, ToSchema};
 
-use super::items::{ListParams, idempotency_key};
+use super::items::ListParams;
 use super::surface::{Surface, routes};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json};
+use crate::once;
 use crate::page::{Page, limit};
 use crate::problem::Problem;
 use crate::shape::claims::{ClaimCreated, ClaimView, DecomposedView, EnqueuedView, TruthBitView};
@@ -41,21 +42,6 @@ pub fn routes() -> Surface {
 async fn about(caller: &Caller, id: ItemId) -> Result<Claims, Problem> {
     caller.item(id).await?;
     Ok(Claims::of(&caller.tenure))
-}
-
-/// The idempotency key of a body or of its header, which are the same.
-fn key(field: Option<String>, headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    match (field, idempotency_key(headers)?) {
-        (Some(field), Some(header)) if field != header => {
-            Err(Problem::invalid("idempotency_key: the header Idempotency-Key says another"))
-        }
-        (field, header) => Ok(field.or(header.map(str::to_string))),
-    }
-}
-
-/// 201 for what is new, 200 for a repeat.
-fn status(fresh: bool) -> StatusCode {
-    if fresh { StatusCode::CREATED } else { StatusCode::OK }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -85,14 +71,14 @@ pub async fn create(
 ) -> Result<(StatusCode, Shown<ClaimCreated>), Problem> {
     caller.may_use(&KIND.parse()?)?;
     let missing =
-        || Problem::invalid("idempotency_key: a claim has one, here or in the header Idempotency-Key");
-    let idempotency_key = key(body.idempotency_key, &headers)?.ok_or_else(missing)?;
+        || Problem::wrong("idempotency_key", "a claim has one, here or in the header Idempotency-Key");
+    let idempotency_key = once::key(body.idempotency_key, &headers)?.ok_or_else(missing)?;
     let ClaimBody { domain, text, created_by, .. } = body;
     let new = NewClaim { idempotency_key, domain, text, created_by, trace: caller.trace.clone() };
     let (claim, fresh) = Claims::of(&caller.tenure).create(new).await?;
     let created =
         ClaimCreated { claim_id: claim.claim_id.to_string(), created_at: claim.created_at.to_string() };
-    Ok((status(fresh), Shown(created)))
+    Ok((once::status(fresh), Shown(created)))
 }
 
 /// List claims
@@ -100,10 +86,7 @@ pub async fn create(
 /// Oldest first, without their texts.
 #[utoipa::path(get, path = "/v0.1/claims", tag = "claims", params(ListParams),
     responses((status = 200, body = Page<ClaimView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<ClaimView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<ClaimView>>, Problem> {
     let query = params.of_kind(KIND)?.query(&caller)?;
     let limit = query.limit;
     let claims = Claims::of(&caller.tenure).list(query).await?;
@@ -169,7 +152,7 @@ pub async fn decompose(
     let execution = ExecutionId { item: id, fence: claim.fence };
     let lease_token = body
         .lease_token
-        .ok_or_else(|| Problem::invalid("lease_token: a claim is decomposed under a lease"))?;
+        .ok_or_else(|| Problem::wrong("lease_token", "a claim is decomposed under a lease"))?;
     let holder = caller.holder(execution, &lease_token)?;
     if body.attempt.is_some_and(|attempt| attempt != claim.fence.0) {
         let detail = format!(
@@ -201,16 +184,15 @@ pub struct PageParams {
 #[utoipa::path(get, path = "/v0.1/claims/{id}/truthbits", tag = "claims", params(("id" = String, Path), PageParams),
     responses((status = 200, body = Page<TruthBitView>), (status = 404)))]
 pub async fn truthbits(
-    caller: Caller,
+    With(caller, params): With<PageParams>,
     Id(id): Id,
-    Params(params): Params<PageParams>,
 ) -> Result<Shown<Page<TruthBitView>>, Problem> {
     let limit = limit(params.limit)?;
     let all = about(&caller, id).await?.truthbits(id).await?;
     let after = match &params.cursor {
         Some(cursor) => {
             let place = all.iter().position(|truthbit| truthbit.id.to_string() == *cursor);
-            place.ok_or_else(|| Problem::invalid("cursor: this is not one that a list gave"))? + 1
+            place.ok_or_else(|| Problem::wrong("cursor", "this is not one that a list gave"))? + 1
         }
         None => 0,
     };

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     Content, OpenApi as Document, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
@@ -25,6 +26,8 @@ pub struct ProblemDocument {
 }
 
 const SCHEME: &str = "token";
+const STORE: &str = "store";
+const KEY: &str = "Idempotency-Key";
 /// Who may call a route: everybody, administrators, or (without a word) whoever has a token.
 const ACCESS: &str = "x-access";
 
@@ -69,6 +72,11 @@ fn needs_nothing(schema: &RefOr<Schema>) -> bool {
 fn describe(path: &str, operation: &mut Operation) {
     let access = operation.extensions.as_ref().and_then(|extensions| extensions.get(ACCESS));
     let is_open = access.is_some_and(|access| access == "open");
+    let parameters = operation.parameters.get_or_insert_default();
+    if !parameters.iter().any(|one| matches!(one, RefOr::T(one) if one.name == STORE)) {
+        parameters.push(RefOr::T(store()));
+    }
+    let takes_a_key = parameters.iter().any(|one| matches!(one, RefOr::T(one) if one.name == KEY));
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
         let RefOr::T(response) = response else { continue };
@@ -81,6 +89,19 @@ fn describe(path: &str, operation: &mut Operation) {
         responses.entry(status.to_string()).or_insert_with(|| RefOr::T(problem(words_of(status))));
     };
     add("default");
+    add("400");
+    let has_body = operation.request_body.is_some();
+    if has_body {
+        add("413");
+        add("415");
+    }
+    if takes_a_key {
+        add("409");
+    }
+    if !is_open {
+        add("403");
+        add("503");
+    }
     if path.contains('{') {
         add("404");
     }
@@ -90,6 +111,17 @@ fn describe(path: &str, operation: &mut Operation) {
     }
 }
 
+/// Every route takes it.
+fn store() -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    ParameterBuilder::new()
+        .name(STORE)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .schema(Some(text))
+        .build()
+}
+
 fn problem(description: &str) -> Response {
     let content = Content::new(Some(Ref::from_schema_name("ProblemDocument")));
     ResponseBuilder::new().description(description).content("application/problem+json", content).build()
@@ -97,10 +129,15 @@ fn problem(description: &str) -> Response {
 
 fn words_of(status: &str) -> &'static str {
     match status {
+        "400" => {
+            "a field or a parameter is missing, unknown or of the wrong form: `field` and `detail` say which"
+        }
         "401" => "no token, or one that is not good any more",
         "403" => "the caller's role, store or kind does not allow it",
         "404" => "there is none in this store that the caller may know of",
         "409" => "the item's state, lease or history says no",
+        "413" => "it is larger than is kept",
+        "415" => "the body is not said to be what it has to be",
         "422" => "it is not what its schema or its format asks for",
         "503" => "the database can not be reached; ask again",
         _ => "any other no",

@@ -17,10 +17,11 @@ use tenure_systems::runs::{DOCUMENT, Documents, RUN};
 use tokio::io::AsyncReadExt;
 use utoipa::{IntoParams, ToSchema};
 
-use super::items::{idempotency_key, wait};
+use super::items::wait;
 use super::surface::{Surface, routes};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Name, Params};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json, Name};
+use crate::once;
 use crate::page::{Page, after};
 use crate::problem::{Problem, internal};
 use tenure::core::code::Code;
@@ -49,8 +50,9 @@ impl From<NotDone> for Problem {
         match not {
             NotDone::Engine(error) => error.into(),
             NotDone::Stored(not) => not.into(),
-            NotDone::NoSuch(..) => Problem::not_found(words),
-            NotDone::Erased(_) | NotDone::Strange(_) => broken("CONTENT_MISSING", words),
+            // Somebody wanted it gone: nothing is broken.
+            NotDone::NoSuch(..) | NotDone::Erased(_) => Problem::not_found(words),
+            NotDone::Strange(_) => broken("CONTENT_MISSING", words),
             NotDone::Read(not) => broken(not.code(), words),
         }
     }
@@ -95,7 +97,7 @@ async fn known(caller: &Caller, kind: &str, id: ItemId) -> Result<Documents, Pro
 fn page_limit(asked: Option<usize>) -> Result<usize, Problem> {
     match asked.unwrap_or(PAGE) {
         limit @ 1..=PAGE_MAX => Ok(limit),
-        other => Err(Problem::invalid(format!("limit: {other} is not between 1 and {PAGE_MAX}"))),
+        other => Err(Problem::wrong("limit", format!("{other} is not between 1 and {PAGE_MAX}"))),
     }
 }
 
@@ -115,15 +117,12 @@ pub struct ListParams {
 /// List documents
 #[utoipa::path(get, path = "/v1/documents", tag = "documents", params(ListParams),
     responses((status = 200, body = Page<DocumentView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<DocumentView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<DocumentView>>, Problem> {
     caller.may_use(&DOCUMENT.parse()?)?;
     let order = match params.order.as_deref() {
         None | Some("oldest") => Order::Oldest,
         Some("newest") => Order::Newest,
-        Some(_) => return Err(Problem::invalid("order: `oldest` or `newest`")),
+        Some(_) => return Err(Problem::wrong("order", "`oldest` or `newest`")),
     };
     let (after, limit) = (after(params.cursor.as_deref())?, page_limit(params.limit)?);
     let found = documents(&caller)?.documents(Query { order, after, limit, ..Query::default() }).await?;
@@ -162,9 +161,8 @@ impl ShowParams {
 #[utoipa::path(get, path = "/v1/documents/{id}", tag = "documents", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = DocumentView), (status = 404)))]
 pub async fn show(
-    caller: Caller,
+    With(caller, params): With<ShowParams>,
     Id(id): Id,
-    Params(params): Params<ShowParams>,
 ) -> Result<Shown<DocumentView>, Problem> {
     let documents = known(&caller, DOCUMENT, id).await?;
     let latest = documents.document(id).await?;
@@ -226,10 +224,9 @@ pub async fn reprocess(
 ) -> Result<(StatusCode, Shown<QueuedView>), Problem> {
     let documents = known(&caller, DOCUMENT, id).await?;
     caller.may_use(&RUN.parse()?)?;
-    let key = upload::one_key(body.idempotency_key, idempotency_key(&headers)?)?;
+    let key = once::key(body.idempotency_key, &headers)?;
     let queued = documents.reprocess(id, key, caller.trace.clone()).await?;
-    let status = if queued.is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Shown(queued.into())))
+    Ok((once::status(queued.is_new), Shown(queued.into())))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -249,9 +246,8 @@ pub struct RunParams {
 #[utoipa::path(get, path = "/v1/documents/{id}/runs", tag = "documents", params(("id" = String, Path), RunParams),
     responses((status = 200, body = Page<RunView>), (status = 404)))]
 pub async fn runs(
-    caller: Caller,
+    With(caller, params): With<RunParams>,
     Id(id): Id,
-    Params(params): Params<RunParams>,
 ) -> Result<Shown<Page<RunView>>, Problem> {
     let documents = known(&caller, DOCUMENT, id).await?;
     caller.may_use(&RUN.parse()?)?;
@@ -266,11 +262,7 @@ pub async fn runs(
 /// With its steps, and with everything that happened to it.
 #[utoipa::path(get, path = "/v1/runs/{id}", tag = "documents", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = RunStoryView), (status = 404)))]
-pub async fn run(
-    caller: Caller,
-    Id(id): Id,
-    Params(params): Params<ShowParams>,
-) -> Result<Shown<RunStoryView>, Problem> {
+pub async fn run(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<RunStoryView>, Problem> {
     let documents = known(&caller, RUN, id).await?;
     params.wait(&caller, Some(id)).await?;
     let (run, events) = (documents.run(id).await?, documents.events(id).await?);

@@ -114,7 +114,7 @@ pub async fn progress(
 ) -> Result<Shown<ProgressView>, Problem> {
     let tenure = caller.holder(execution, &body.lease_token)?;
     let labels = |field: &str, names: &[String]| -> Result<Vec<Label>, Problem> {
-        let parse = |name: &String| name.parse().map_err(|not| Problem::invalid(format!("{field}: {not}")));
+        let parse = |name: &String| name.parse().map_err(|not| Problem::wrong(field, not));
         names.iter().map(parse).collect()
     };
     let (opens, closes) = (labels("opens", &body.opens)?, labels("closes", &body.closes)?);
@@ -207,7 +207,7 @@ pub async fn commit_many(
         let body = CommitBody { lease_token, output, records, effects, finish };
         Ok((tenure, body.command(execution, &caller)?))
     });
-    each(asked.collect(), attempt).await
+    each(&caller, "commits", asked.collect(), attempt).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -297,11 +297,13 @@ pub struct Each<T> {
 
 /// Asks for many things under as many leases. Those of one worker travel together.
 pub async fn each<T>(
+    caller: &Caller,
+    field: &str,
     asked: Vec<Result<(Tenure, Command), Problem>>,
     show: impl Fn(Answer) -> Result<T, Problem>,
 ) -> Result<Shown<Page<Each<T>>>, Problem> {
     if asked.is_empty() || asked.len() > CALL_MAX {
-        return Err(Problem::invalid(format!("one call has 1 to {CALL_MAX} of them")));
+        return Err(Problem::wrong(field, format!("one call has 1 to {CALL_MAX} of them")));
     }
     let mut commands = Vec::new();
     let mut outcomes: Vec<Option<Result<T, Problem>>> = Vec::with_capacity(asked.len());
@@ -322,7 +324,7 @@ pub async fn each<T>(
     let shown = |outcome: Result<T, Problem>| match outcome {
         Ok(result) => Each { status: 200, result: Some(result), problem: None },
         Err(problem) => {
-            let document = problem.document(None);
+            let document = caller.no(problem).document(None);
             let status = document["status"].as_u64().and_then(|status| u16::try_from(status).ok());
             Each { status: status.unwrap_or(500), result: None, problem: Some(document) }
         }

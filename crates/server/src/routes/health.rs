@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::extract::Anybody;
 use crate::problem::Problem;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -13,24 +14,33 @@ pub struct Health {
     pub status: String,
 }
 
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Readiness {
+    pub status: String,
+    /// What an answer has survived: `full`, it is on the disk; `relaxed`, a power cut may take the last ones back; `none`, it is gone
+    /// with the process.
+    pub durability: String,
+}
+
 /// The process answers
 #[utoipa::path(get, path = "/health/live", tag = "service", extensions(("x-access" = json!("open"))),
     responses((status = 200, body = Health)))]
-pub async fn live() -> Json<Health> {
+pub async fn live(_: Anybody) -> Json<Health> {
     Json(Health { status: "ok".to_string() })
 }
 
 /// The database answers too
 #[utoipa::path(get, path = "/health/ready", tag = "service", extensions(("x-access" = json!("open"))),
-    responses((status = 200, body = Health), (status = 503)))]
-pub async fn ready(State(app): State<App>) -> Result<Json<Health>, Problem> {
+    responses((status = 200, body = Readiness), (status = 503)))]
+pub async fn ready(_: Anybody, State(app): State<App>) -> Result<Json<Readiness>, Problem> {
     app.tenure.head().await?;
-    Ok(Json(Health { status: "ok".to_string() }))
+    let durability = app.tenure.durability().to_string();
+    Ok(Json(Readiness { status: "ok".to_string(), durability }))
 }
 
 /// This document
 #[utoipa::path(get, path = "/openapi.json", tag = "service", extensions(("x-access" = json!("open"))),
     responses((status = 200)))]
-pub async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+pub async fn openapi(_: Anybody) -> Json<utoipa::openapi::OpenApi> {
     Json(super::document())
 }

@@ -7,8 +7,8 @@ use tenure_systems::inbox::{Inbox, Said, Waiting, Word};
 use utoipa::{IntoParams, ToSchema};
 
 use super::sessions::named;
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json};
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
 
@@ -69,10 +69,7 @@ pub struct WordBody {
 /// behind it: go on while there is a `next_cursor`.
 #[utoipa::path(get, path = "/v1/inbox", tag = "inbox", params(InboxParams),
     responses((status = 200, body = Page<WaitingView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<InboxParams>,
-) -> Result<Shown<Page<WaitingView>>, Problem> {
+pub async fn list(With(caller, params): With<InboxParams>) -> Result<Shown<Page<WaitingView>>, Problem> {
     let (after, limit) = (after(params.cursor.as_deref())?, limit(params.limit)?);
     let may_see = |kind: &_| caller.may_use(kind).is_ok();
     let page = Inbox::of(&caller.tenure).page(may_see, after, limit).await?;

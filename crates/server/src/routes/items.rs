@@ -18,9 +18,10 @@ use tenure::{Error, Tenure};
 use tenure_systems::runs::Documents;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params, Text, json, segment};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json, Text, json, segment};
 use crate::limits::{CALL_MAX, WAIT_MAX};
+use crate::once;
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
 use crate::shape::attempt::AttemptView;
@@ -37,7 +38,7 @@ use crate::shape::outcome::Outcome;
         ("traceparent" = Option<String>, Header, description = "handed on to whoever works on it; so is `tracestate`")),
     responses((status = 201, body = ItemView), (status = 200, description = "repeated: the first answer", body = ItemView)))]
 pub async fn create(caller: Caller, headers: HeaderMap, Text(text): Text) -> Result<Response, Problem> {
-    let header = idempotency_key(&headers)?;
+    let header = once::header(&headers)?;
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         return create_many(&caller, header, json(&text)?).await.map(IntoResponse::into_response);
     }
@@ -54,7 +55,7 @@ pub async fn create_one(
     caller.may_use(&create.kind)?;
     let tenure = caller.within(body.store.as_deref())?;
     let reply = tenure.ask(Command::Create(create)).await?;
-    created(reply, &body.payload)
+    created(caller, &body.kind, reply, &body.payload)
 }
 
 async fn create_many(
@@ -63,7 +64,7 @@ async fn create_many(
     bodies: Vec<CreateBody>,
 ) -> Result<Shown<Page<Outcome>>, Problem> {
     if header.is_some() {
-        return Err(Problem::invalid("Idempotency-Key: each of many has its own, in its field"));
+        return Err(Problem::wrong("Idempotency-Key", "each of many has its own, in its field"));
     }
     if bodies.len() > CALL_MAX {
         return Err(Problem::invalid(format!("one call creates at most {CALL_MAX}; send them in several")));
@@ -84,39 +85,44 @@ async fn create_many(
                 outcomes.push(None);
             }
             Ok(_) => {
-                outcomes.push(Some(Outcome::no(Problem::invalid("store: one call creates in one store"))))
+                let problem = Problem::wrong("store", "one call creates in one store");
+                outcomes.push(Some(Outcome::no(caller.no(problem))));
             }
-            Err(problem) => outcomes.push(Some(Outcome::no(problem))),
+            Err(problem) => outcomes.push(Some(Outcome::no(caller.no(problem)))),
         }
     }
     let (indexes, commands): (Vec<usize>, Vec<Command>) = asked.into_iter().unzip();
     for (index, reply) in indexes.into_iter().zip(tenure.ask_each(commands).await) {
-        let made = reply.map_err(Problem::from).and_then(|reply| created(reply, &bodies[index].payload));
+        let made = reply.map_err(Problem::from).and_then(|reply| {
+            let body = &bodies[index];
+            created(caller, &body.kind, reply, &body.payload)
+        });
         outcomes[index] = Some(match made {
             Ok((status, item)) => Outcome { item: Some(item), ..Outcome::of(status) },
-            Err(problem) => Outcome::no(problem),
+            Err(problem) => Outcome::no(caller.no(problem)),
         });
     }
     Ok(Shown(Page { items: outcomes.into_iter().flatten().collect(), next_cursor: None }))
 }
 
-fn created(reply: Reply, payload: &RawValue) -> Result<(StatusCode, ItemView), Problem> {
-    let status = if reply.fresh { StatusCode::CREATED } else { StatusCode::OK };
+fn created(
+    caller: &Caller,
+    kind: &str,
+    reply: Reply,
+    payload: &RawValue,
+) -> Result<(StatusCode, ItemView), Problem> {
+    let status = once::status(reply.fresh);
     let payload = Body::json(payload.get().as_bytes()).ok();
     match reply.answer {
         // What a repeat brings along is what the first one did, or it would be a conflict.
         Answer::Created(item) => Ok((status, ItemView::with(&item, payload.as_ref()))),
         Answer::Coalesced(item) => Ok((StatusCode::OK, ItemView::brief(&item))),
-        no => Err(no.into()),
-    }
-}
-
-pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
-    let text = |value: &axum::http::HeaderValue| value.to_str().map(str::to_string).is_ok();
-    match headers.get("idempotency-key") {
-        Some(value) if text(value) => Ok(value.to_str().ok()),
-        Some(_) => Err(Problem::invalid("Idempotency-Key: only visible ASCII fits into a header")),
-        None => Ok(None),
+        no => match kind.parse() {
+            Ok(kind) if caller.tenure.lifecycles().current(&kind).is_none() => {
+                Err(caller.unknown_kind("kind", &kind))
+            }
+            _ => Err(no.into()),
+        },
     }
 }
 
@@ -133,11 +139,7 @@ pub struct ShowParams {
 /// Show an item
 #[utoipa::path(get, path = "/v1/items/{id}", tag = "items", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = ItemView), (status = 404)))]
-pub async fn show(
-    caller: Caller,
-    Id(id): Id,
-    Params(params): Params<ShowParams>,
-) -> Result<Shown<ItemView>, Problem> {
+pub async fn show(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<ItemView>, Problem> {
     caller.item(id).await?;
     Ok(Shown(ItemView::whole(&params.whole(&caller, id).await?)))
 }
@@ -158,7 +160,7 @@ impl ShowParams {
 pub fn wait(milliseconds: Option<u64>) -> Result<Duration, Problem> {
     match Duration::from_millis(milliseconds.unwrap_or(0)) {
         patience if patience <= WAIT_MAX => Ok(patience),
-        _ => Err(Problem::invalid(format!("wait_ms: at most {}", WAIT_MAX.as_millis()))),
+        _ => Err(Problem::wrong("wait_ms", format!("at most {}", WAIT_MAX.as_millis()))),
     }
 }
 
@@ -185,7 +187,7 @@ impl ListParams {
         match self.kind.as_deref() {
             None => Ok(ListParams { kind: Some(kind.to_string()), ..self }),
             Some(named) if named == kind => Ok(self),
-            Some(_) => Err(Problem::invalid(format!("kind: these are all of the kind {kind}"))),
+            Some(_) => Err(Problem::wrong("kind", format!("these are all of the kind {kind}"))),
         }
     }
 
@@ -193,7 +195,7 @@ impl ListParams {
         let order = match self.order.as_deref() {
             None | Some("oldest") => Order::Oldest,
             Some("newest") => Order::Newest,
-            Some(_) => return Err(Problem::invalid("order: `oldest` or `newest`")),
+            Some(_) => return Err(Problem::wrong("order", "`oldest` or `newest`")),
         };
         let Self { kind, state, phase, key, .. } = self;
         let filter = Filter { kind, state, phase, key };
@@ -206,10 +208,7 @@ impl ListParams {
 ///
 /// Oldest first, without their payloads and outputs.
 #[utoipa::path(get, path = "/v1/items", tag = "items", params(ListParams), responses((status = 200, body = Page<ItemView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<ItemView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<ItemView>>, Problem> {
     let query = params.query(&caller)?;
     listed(&caller, query, ItemView::brief).await
 }
@@ -267,7 +266,7 @@ pub fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Pro
         Ok(other) => Err(Problem::invalid(format!(
             "`{other}` is not a move: it has a route of its own, or is the engine's"
         ))),
-        Err(_) => Err(Problem::invalid("event: lower case words with hyphens, as the lifecycle has them")),
+        Err(_) => Err(Problem::wrong("event", "lower case words with hyphens, as the lifecycle has them")),
     }
 }
 

@@ -4,18 +4,18 @@ use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tenure::Outcome;
 use tenure::core::actor::Role;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use utoipa::ToSchema;
 
-use super::items::{
-    EventBody, ListParams, ShowParams, command, create_one, executions_of, idempotency_key, listed, moved,
-};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params};
+use super::items::{EventBody, ListParams, ShowParams, command, create_one, executions_of, listed, moved};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json};
+use crate::once;
 use crate::page::Page;
-use crate::problem::Problem;
+use crate::problem::{Problem, internal};
 use crate::shape::attempt::AttemptView;
 use crate::shape::create::CreateBody;
 use crate::shape::item::ItemView;
@@ -94,16 +94,13 @@ pub async fn create(
     headers: HeaderMap,
     Json(body): Json<JobBody>,
 ) -> Result<(StatusCode, Shown<JobView>), Problem> {
-    let (status, item) = create_one(&caller, idempotency_key(&headers)?, &body.into_create()).await?;
+    let (status, item) = create_one(&caller, once::header(&headers)?, &body.into_create()).await?;
     Ok((status, Shown(JobView { job_id: item.id.clone(), retry_of: None, item })))
 }
 
 /// List jobs
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(ListParams), responses((status = 200, body = Page<JobView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<JobView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<JobView>>, Problem> {
     let query = params.of_kind(KIND)?.query(&caller)?;
     listed(&caller, query, JobView::brief).await
 }
@@ -111,11 +108,7 @@ pub async fn list(
 /// Show a job
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = JobView), (status = 404)))]
-pub async fn show(
-    caller: Caller,
-    Id(id): Id,
-    Params(params): Params<ShowParams>,
-) -> Result<Shown<JobView>, Problem> {
+pub async fn show(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<JobView>, Problem> {
     job(&caller, id).await?;
     let whole = params.whole(&caller, id).await?;
     Ok(Shown(JobView::of(&whole.item, ItemView::whole(&whole))))
@@ -148,9 +141,14 @@ pub async fn cancel(
 ///
 /// A final state never moves, so this makes a new job, which names the old one in `retry_of`. Asked twice it is one new job.
 #[utoipa::path(post, path = "/v1/jobs/{id}/retry", tag = "jobs", params(("id" = String, Path)),
-    responses((status = 201, body = JobView), (status = 404)))]
+    responses((status = 201, body = JobView), (status = 200, description = "repeated: the first answer", body = JobView), (status = 404),
+        (status = 409)))]
 pub async fn retry(caller: Caller, Id(id): Id) -> Result<(StatusCode, Shown<JobView>), Problem> {
     job(&caller, id).await?;
-    let new = caller.tenure.retry(id).await?;
-    Ok((StatusCode::CREATED, Shown(JobView::brief(&new))))
+    match caller.tenure.tried_again(id).await? {
+        Outcome::Again(new) => Ok((StatusCode::CREATED, Shown(JobView::brief(&new)))),
+        Outcome::Stood(item) | Outcome::Moved(item) => Ok((StatusCode::OK, Shown(JobView::brief(&item)))),
+        Outcome::Not(error) => Err(error.into()),
+        Outcome::Would(_) => Err(internal("it was asked for, and not done")),
+    }
 }

@@ -12,8 +12,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::executions::{Each, RenewedView, each, renewed};
 use super::items::wait;
-use crate::caller::Caller;
-use crate::extract::{Json, Params, execution};
+use crate::caller::{Caller, With};
+use crate::extract::{Json, execution};
 use crate::limits::{CALL_MAX, LEASES_MAX};
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
@@ -85,7 +85,7 @@ pub async fn lease(caller: Caller, Json(body): Json<LeaseBody>) -> Result<Shown<
         None => {
             let kinds = kinds(&caller, &body.kinds)?;
             if !(1..=LEASES_MAX).contains(&body.max) {
-                return Err(Problem::invalid(format!("max: 1 to {LEASES_MAX} leases a call")));
+                return Err(Problem::wrong("max", format!("1 to {LEASES_MAX} leases a call")));
             }
             let acquire = Acquire { kinds, max: body.max, terms };
             match tenure.lease(acquire, wait(body.wait_ms)?).await?.answer {
@@ -101,7 +101,7 @@ pub async fn lease(caller: Caller, Json(body): Json<LeaseBody>) -> Result<Shown<
 
 fn named(items: &[String]) -> Result<Vec<ItemId>, Problem> {
     if items.is_empty() || items.len() > CALL_MAX {
-        return Err(Problem::invalid(format!("items: 1 to {CALL_MAX} ids")));
+        return Err(Problem::wrong("items", format!("1 to {CALL_MAX} ids")));
     }
     let none = |id: &String| Problem::not_found(format!("there is no item {id:?}"));
     items.iter().map(|id| id.parse().map_err(|_| none(id))).collect()
@@ -109,16 +109,14 @@ fn named(items: &[String]) -> Result<Vec<ItemId>, Problem> {
 
 fn kinds(caller: &Caller, names: &[String]) -> Result<Vec<Kind>, Problem> {
     if names.is_empty() {
-        return Err(Problem::invalid("kinds: name at least one, or name the items"));
+        return Err(Problem::wrong("kinds", "name at least one, or name the items"));
     }
     let known = caller.tenure.lifecycles();
     let mut kinds = Vec::with_capacity(names.len());
     for name in names {
-        let kind: Kind = name.parse().map_err(|not| Problem::invalid(format!("kinds: {not}")))?;
+        let kind: Kind = name.parse().map_err(|not| Problem::wrong("kinds", not))?;
         if known.current(&kind).is_none() {
-            return Err(Problem::not_found(format!(
-                "there is no lifecycle {kind}; /v1/lifecycles lists them"
-            )));
+            return Err(caller.unknown_kind("kinds", &kind));
         }
         caller.may_use(&kind)?;
         kinds.push(kind);
@@ -139,10 +137,7 @@ pub struct ClaimParams {
 
 /// List who holds what
 #[utoipa::path(get, path = "/v1/leases", tag = "leases", params(ClaimParams), responses((status = 200, body = Page<Claim>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ClaimParams>,
-) -> Result<Shown<Page<Claim>>, Problem> {
+pub async fn list(With(caller, params): With<ClaimParams>) -> Result<Shown<Page<Claim>>, Problem> {
     let kind = params.kind.map(|kind| kind.parse()).transpose()?;
     let limit = limit(params.limit)?;
     let (kind, after) = (caller.kind_of_list(kind)?, after(params.cursor.as_deref())?);
@@ -178,5 +173,5 @@ pub async fn renew_many(
         let lease = one.lease_ms.map(Duration::from_millis);
         Ok((tenure, Command::Renew(Renew { execution, lease })))
     });
-    each(asked.collect(), renewed).await
+    each(&caller, "leases", asked.collect(), renewed).await
 }

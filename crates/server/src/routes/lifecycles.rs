@@ -23,6 +23,7 @@ use utoipa::ToSchema;
 
 use crate::caller::{Admin, Caller};
 use crate::extract::{Json, read, segment};
+use crate::once;
 use crate::page::Page;
 use crate::problem::{Problem, internal};
 use crate::shape::lifecycle::{AddedView, LifecycleBrief, LifecycleView, WarningView};
@@ -92,7 +93,8 @@ pub struct LifecycleBody {
 /// explored as `tenure check` does it, and what that finds is told in `warnings`.
 #[utoipa::path(post, path = "/v1/lifecycles", tag = "lifecycles", extensions(("x-access" = json!("admin"))),
     request_body(content((LifecycleBody = "application/json"), (String = "text/markdown"))),
-    responses((status = 201, body = AddedView), (status = 403), (status = 422)))]
+    responses((status = 201, body = AddedView), (status = 200, description = "it is in force already", body = AddedView), (status = 403),
+        (status = 422)))]
 pub async fn add(Admin(caller): Admin, request: Request) -> Result<(StatusCode, Shown<AddedView>), Problem> {
     caller.everywhere()?;
     let source = source(request).await?;
@@ -109,11 +111,12 @@ pub async fn add(Admin(caller): Admin, request: Request) -> Result<(StatusCode, 
         let detail = format!("the engine works by its own lifecycle {}: it is not to be changed", table.kind);
         return Err(Problem::invalid(detail));
     }
-    let kind = table.kind.clone();
+    let (kind, hash) = (table.kind.clone(), table.hash());
+    let fresh = caller.tenure.lifecycles().current(&kind).is_none_or(|current| current.hash() != hash);
     let warnings = explored(table, caller.tenure.lifecycles()).await?;
     caller.tenure.add_lifecycle(source).await?;
     let shown = in_force(&caller, &kind)?;
-    Ok((StatusCode::CREATED, Shown(AddedView { lifecycle: LifecycleView::of(&shown), warnings })))
+    Ok((once::status(fresh), Shown(AddedView { lifecycle: LifecycleView::of(&shown), warnings })))
 }
 
 /// Exploring keeps a processor busy for as long as seconds: one is enough.

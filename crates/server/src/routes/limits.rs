@@ -112,7 +112,7 @@ pub struct LimitBody {
 #[utoipa::path(post, path = "/v1/limits", tag = "limits", request_body = LimitBody, extensions(("x-access" = json!("admin"))),
     responses((status = 200, body = LimitView), (status = 403), (status = 404)))]
 pub async fn set(Admin(caller): Admin, Json(body): Json<LimitBody>) -> Result<Shown<LimitView>, Problem> {
-    let kind: Kind = body.kind.parse().map_err(|not| Problem::invalid(format!("kind: {not}")))?;
+    let kind: Kind = body.kind.parse().map_err(|not| Problem::wrong("kind", not))?;
     in_force(&caller, &kind)?;
     let LimitBody { concurrency, rate, paused, reason, .. } = body;
     if concurrency.is_none() && rate.is_none() && paused.is_none() {

@@ -21,8 +21,8 @@ use tenure::databases::export::line;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
-use crate::caller::Caller;
-use crate::extract::{Id, Params};
+use crate::caller::{Caller, With};
+use crate::extract::Id;
 use crate::limits::{KEEP_ALIVE, LOG_PAGES_MAX, STREAM_PAGE, STREAMS_MAX};
 use crate::page::{Page, limit};
 use crate::problem::{Problem, internal};
@@ -53,9 +53,8 @@ pub struct HistoryParams {
 #[utoipa::path(get, path = "/v1/items/{id}/log", tag = "log", params(("id" = String, Path), HistoryParams),
     responses((status = 200, body = Page<serde_json::Value>), (status = 404)))]
 pub async fn item(
-    caller: Caller,
+    With(caller, params): With<HistoryParams>,
     Id(id): Id,
-    Params(params): Params<HistoryParams>,
 ) -> Result<Shown<Page<Line>>, Problem> {
     caller.item(id).await?;
     let (after, limit) = (params.after.unwrap_or(0), limit(params.limit)?);
@@ -83,7 +82,7 @@ pub struct LogParams {
 /// Every entry after a position that the caller may see, in an order that never changes. An entry is here a moment after its
 /// commit, when it has its place.
 #[utoipa::path(get, path = "/v1/log", tag = "log", params(LogParams), responses((status = 200, body = Page<serde_json::Value>)))]
-pub async fn list(caller: Caller, Params(params): Params<LogParams>) -> Result<Shown<Page<Line>>, Problem> {
+pub async fn list(With(caller, params): With<LogParams>) -> Result<Shown<Page<Line>>, Problem> {
     let (limit, view) = (limit(params.limit)?, View { caller, store: params.store });
     let mut after = params.after.unwrap_or(0);
     let mut items = Vec::new();
@@ -111,13 +110,12 @@ pub async fn list(caller: Caller, Params(params): Params<LogParams>) -> Result<S
     params(LogParams, ("Last-Event-ID" = Option<u64>, Header, description = "goes on after this position")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub async fn stream(
-    caller: Caller,
+    With(caller, params): With<LogParams>,
     headers: HeaderMap,
-    Params(params): Params<LogParams>,
     serving: Option<Extension<Serving>>,
 ) -> Result<Response, Problem> {
     if params.limit.is_some() {
-        return Err(Problem::invalid("limit: a stream has none"));
+        return Err(Problem::wrong("limit", "a stream has none"));
     }
     let last =
         headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.parse().ok()));
@@ -125,7 +123,7 @@ pub async fn stream(
         // What the browser sends by itself is newer than the URL it was given once.
         Some(Some(last)) => last,
         Some(None) => {
-            return Err(Problem::invalid("Last-Event-ID: this is not a position that a stream gave"));
+            return Err(Problem::wrong("Last-Event-ID", "this is not a position that a stream gave"));
         }
         None => params.after.unwrap_or(0),
     };

@@ -5,6 +5,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::Next;
 
+use tenure::core::code::Code;
 use tenure::databases::measure::Since;
 
 use crate::access::{Answered, Asker};
@@ -32,13 +33,21 @@ pub async fn outermost(State(app): State<App>, mut request: Request, next: Next)
             "more requests are under way than this server takes at once; come back in a moment",
         )),
     };
+    let mut code = None;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        app.requests.add_problem(problem.code().as_str());
+        let problem = match asker.get() {
+            Some(actor) => problem.said_to(&actor),
+            None => problem,
+        };
+        code = Some(problem.code().clone());
         response = problem.response(&path);
     }
     let told = response.extensions_mut().remove::<Told>().and_then(|told| told.get().cloned());
     if let Some((_, Some(problem))) = &told {
-        app.requests.add_problem(problem.code().as_str());
+        code = Some(problem.code().clone());
+    }
+    if let Some(code) = &code {
+        app.requests.add_problem(code.as_str());
     }
     let status = told.map_or(response.status().as_u16(), |(status, _)| status);
     let micros = began.micros();
@@ -50,6 +59,7 @@ pub async fn outermost(State(app): State<App>, mut request: Request, next: Next)
             method: method.as_str(),
             route,
             status,
+            code: code.as_ref().map(Code::as_str),
             micros,
             asker: &asker,
         });

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::caller::{Admin, Caller};
 use crate::extract::{Json, Name};
+use crate::once;
 use crate::page::Page;
 use crate::problem::Problem;
 use crate::shape::create::time;
@@ -122,7 +123,7 @@ pub fn looked_after(caller: &Caller, kind: &str) -> Result<(), Problem> {
     let store = caller.app.tenure.store();
     match caller.store == *store {
         true => Ok(()),
-        false => Err(Problem::invalid(format!("store: a {kind} is in the store {store}"))),
+        false => Err(Problem::wrong("store", format!("a {kind} is in the store {store}"))),
     }
 }
 
@@ -142,8 +143,7 @@ pub async fn create(
     let before = caller.tenure.schedules().await?;
     let item = caller.tenure.schedule(body.schedule()?).await?;
     let stood = before.iter().any(|scheduled| scheduled.id == item.id);
-    let status = if stood { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Shown(view(&caller.tenure, item.id).await?)))
+    Ok((once::status(!stood), Shown(view(&caller.tenure, item.id).await?)))
 }
 
 /// List the schedules

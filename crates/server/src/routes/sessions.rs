@@ -5,7 +5,7 @@
 use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use tenure::core::actor::{Role, Roles};
+use tenure::core::actor::{Actor, Role, Roles};
 use tenure::core::answer::Answer;
 use tenure::core::code::Code;
 use tenure::core::id::ItemId;
@@ -14,10 +14,10 @@ use tenure::core::word::{Kind, Store};
 use tenure_systems::todos::{ACQUIRE, Session, session};
 use utoipa::ToSchema;
 
-use super::items::idempotency_key;
 use super::surface::{Surface, routes};
 use crate::caller::Caller;
 use crate::extract::{Id, Json};
+use crate::once;
 use crate::problem::Problem;
 use crate::shape::todo::SessionView;
 
@@ -32,14 +32,16 @@ pub struct SessionBody {
     session: Option<String>,
     /// Where the agent works, for people.
     workspace: Option<String>,
+    /// Repeated with the same key while it lives, it is the same session. The header `Idempotency-Key` is the same.
+    idempotency_key: Option<String>,
 }
 
 /// Begin a session, or go on with one
 ///
 /// The same live session answers the same envelope. A wrong one is refused and never replaced in silence.
 #[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = SessionBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "repeated while it lives, it is the same session")),
-    responses((status = 201, body = SessionView), (status = 200, description = "the session that was named", body = SessionView), (status = 409)))]
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
+    responses((status = 201, body = SessionView), (status = 200, description = "the session that was named, or repeated: the first answer", body = SessionView), (status = 409)))]
 pub async fn acquire(
     caller: Caller,
     headers: HeaderMap,
@@ -50,10 +52,11 @@ pub async fn acquire(
         let session = named(&caller, token).await?;
         return Ok((StatusCode::OK, Shown(SessionView::of(&session, Some(token.clone())))));
     }
-    let once = idempotency_key(&headers)?;
-    let session = session::acquire(&caller.tenure, caller.actor(), body.workspace, once).await?;
+    let key = once::key(body.idempotency_key, &headers)?;
+    let begun = session::begin(&caller.tenure, caller.actor(), body.workspace, key.as_deref());
+    let (session, fresh) = begun.await?;
     let token = proof(&caller, &session);
-    Ok((StatusCode::CREATED, Shown(SessionView::of(&session, Some(token)))))
+    Ok((once::status(fresh), Shown(SessionView::of(&session, Some(token)))))
 }
 
 /// Show a session that lives
@@ -116,10 +119,35 @@ pub async fn named(caller: &Caller, token: &str) -> Result<Session, Problem> {
     if proved.is_none() || proved != session.actor.incarnation {
         return Err(wrong());
     }
-    if caller.has_token() && caller.actor().id != session.actor.id {
-        return Err(no("the session is another's; acquire one of your own"));
+    if is_of_another(caller, &session) {
+        let Actor { role, id, .. } = caller.actor();
+        let detail =
+            format!("the session is {}'s, and not {id}'s; acquire one of your own", session.agent_id());
+        let fix = match role {
+            Role::Worker => {
+                format!(r#"unset TENURE_SESSION; eval "$(tenure session acquire --agent {})""#, word(id))
+            }
+            Role::Human | Role::Admin | Role::Api | Role::Orchestrator | Role::System => ACQUIRE.to_string(),
+        };
+        return Err(Problem::new(Code::SessionRequired, detail).with("fix", fix));
     }
     Ok(session::attend(&caller.tenure, id).await?)
+}
+
+/// Whether the caller is known not to be whose session it is: by their token, or because an agent says its name. Whoever comes with
+/// neither is whoever the session says.
+fn is_of_another(caller: &Caller, session: &Session) -> bool {
+    let Actor { role, id, .. } = caller.actor();
+    (caller.has_token() || *role == Role::Worker) && *id != session.actor.id
+}
+
+/// As a shell takes it for one word.
+fn word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@:+".contains(letter);
+    match text.chars().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 fn parts(token: &str) -> Option<(ItemId, Store, &str)> {
@@ -133,6 +161,11 @@ fn parts(token: &str) -> Option<(ItemId, Store, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_one_word_of_a_shell() {
+        assert_eq!(["robo-2", "a b", "it's"].map(word), ["robo-2", "'a b'", r"'it'\''s'"]);
+    }
 
     #[test]
     fn a_token_names_its_session_and_its_store() {

@@ -10,10 +10,11 @@ use tenure::core::id::ItemId;
 use tenure_systems::tickets::{NewTicket, Tickets};
 use utoipa::ToSchema;
 
-use super::items::{ListParams, idempotency_key};
+use super::items::ListParams;
 use super::surface::{Surface, routes};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json};
+use crate::once;
 use crate::page::Page;
 use crate::problem::Problem;
 use shape::{ExplanationView, PauseStateView, RunRecordView, TicketView};
@@ -81,28 +82,19 @@ async fn known(caller: &Caller, id: ItemId) -> Result<Tickets, Problem> {
 /// It waits for a person's approval.
 #[utoipa::path(post, path = "/v1/tickets", tag = "tickets", request_body = TicketBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
-    responses((status = 201, body = TicketView), (status = 422)))]
+    responses((status = 201, body = TicketView), (status = 200, description = "repeated: the first answer", body = TicketView), (status = 409),
+        (status = 422)))]
 pub async fn create(
     caller: Caller,
     headers: HeaderMap,
     Json(body): Json<TicketBody>,
 ) -> Result<(StatusCode, Shown<TicketView>), Problem> {
     caller.may_use(&KIND.parse()?)?;
-    let key = match (body.idempotency_key.as_deref(), idempotency_key(&headers)?) {
-        (Some(field), Some(header)) if field != header => {
-            return Err(Problem::invalid("idempotency_key: the header Idempotency-Key says another"));
-        }
-        (field, header) => field.or(header),
-    };
-    let TicketBody { title, description, budget_ms, gates, .. } = &body;
-    let new = NewTicket {
-        title: title.clone(),
-        description: description.clone(),
-        budget_ms: *budget_ms,
-        gates: gates.clone(),
-    };
-    let ticket = tickets(&caller).create(&new, key).await?;
-    Ok((StatusCode::CREATED, Shown(ticket.into())))
+    let TicketBody { title, description, budget_ms, gates, idempotency_key } = body;
+    let key = once::key(idempotency_key, &headers)?;
+    let new = NewTicket { title, description, budget_ms, gates };
+    let (ticket, fresh) = tickets(&caller).create_once(&new, key.as_deref()).await?;
+    Ok((once::status(fresh), Shown(ticket.into())))
 }
 
 /// List tickets
@@ -110,10 +102,7 @@ pub async fn create(
 /// Oldest first, without who approved them and what blocks them.
 #[utoipa::path(get, path = "/v1/tickets", tag = "tickets", params(ListParams),
     responses((status = 200, body = Page<TicketView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<TicketView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<TicketView>>, Problem> {
     let query = params.of_kind(KIND)?.query(&caller)?;
     let limit = query.limit;
     let found = tickets(&caller).list(query).await?;
@@ -152,7 +141,7 @@ pub async fn block(
     let tickets = known(&caller, id).await?;
     match body.reason.as_deref().map(str::trim) {
         Some(reason) if !reason.is_empty() => Ok(Shown(tickets.block(id, reason).await?.into())),
-        _ => Err(Problem::invalid("reason: say why it is blocked")),
+        _ => Err(Problem::wrong("reason", "say why it is blocked")),
     }
 }
 

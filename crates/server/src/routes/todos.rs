@@ -4,25 +4,25 @@
 
 use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tenure::core::code::Code;
 use tenure::core::id::ItemId;
-use tenure::core::word::{Kind, Label};
-use tenure::databases::Order;
+use tenure::core::word::{Kind, Label, Who};
 use tenure_systems::gate::Gate;
+use tenure_systems::todos::list::{Counting, Listed, Readiness, Sorted, Wanted};
 use tenure_systems::todos::receipt::{Proof, Run};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Error, KIND, New, Proved, Todos};
 use utoipa::{IntoParams, ToSchema};
 
-use super::items::idempotency_key;
 use super::sessions::named;
 use super::surface::{Surface, routes};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params};
-use crate::page::{Page, after, limit};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json};
+use crate::once;
+use crate::page::{after, limit};
 use crate::problem::Problem;
 use crate::shape::todo::{
     GateResultView, NextView, ProofArtifactView, ProofReceiptView, TodoValidationView, TodoView,
@@ -66,14 +66,13 @@ async fn about(caller: &Caller, id: ItemId, session: Option<&str>) -> Result<Tod
 }
 
 fn ids(field: &str, texts: &[String]) -> Result<Vec<ItemId>, Problem> {
-    let id = |text: &String| {
-        text.parse().map_err(|_| Problem::invalid(format!("{field}: {text:?} is no task's id")))
-    };
+    let id =
+        |text: &String| text.parse().map_err(|_| Problem::wrong(field, format!("{text:?} is no task's id")));
     texts.iter().map(id).collect()
 }
 
 fn gates(texts: &[String]) -> Result<Vec<Gate>, Problem> {
-    texts.iter().map(|text| text.parse().map_err(|why| Problem::invalid(format!("gates: {why}")))).collect()
+    texts.iter().map(|text| text.parse().map_err(|why| Problem::wrong("gates", why))).collect()
 }
 
 fn facts(workspace: Option<WorkspaceBody>) -> Option<Facts> {
@@ -89,7 +88,7 @@ fn shown(changed: Result<Changed, Error>) -> Result<Shown<TodoView>, Problem> {
 pub struct TodoBody {
     title: String,
     description: Option<String>,
-    /// A head start: higher is sooner.
+    /// A head start of a day for each step, from -100 to 100: higher is sooner.
     priority: Option<i8>,
     #[serde(default)]
     tags: Vec<String>,
@@ -103,6 +102,7 @@ pub struct TodoBody {
     /// nothing up.
     #[serde(default)]
     gates: Vec<String>,
+    /// Repeated with the same key, it is the same task. The header `Idempotency-Key` is the same.
     idempotency_key: Option<String>,
     session: Option<String>,
     workspace: Option<WorkspaceBody>,
@@ -117,7 +117,7 @@ pub async fn add(
     headers: HeaderMap,
     Json(body): Json<TodoBody>,
 ) -> Result<(StatusCode, Shown<TodoView>), Problem> {
-    let key = idempotency_key(&headers)?.map(str::to_string);
+    let idempotency_key = once::key(body.idempotency_key, &headers)?;
     let new = New {
         depends: ids("depends", &body.depends)?,
         parent: ids("parent", body.parent.as_slice())?.first().copied(),
@@ -127,12 +127,11 @@ pub async fn add(
         priority: body.priority,
         tags: body.tags,
         external_reference: body.external_reference,
-        idempotency_key: key.or(body.idempotency_key),
+        idempotency_key,
     };
     let todos = todos(&caller, body.session.as_deref()).await?;
     let added = todos.add(&new, facts(body.workspace).as_ref()).await?;
-    let status = if added.fresh { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Shown(TodoView::changed(&added))))
+    Ok((once::status(added.fresh), Shown(TodoView::changed(&added))))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -143,29 +142,60 @@ pub struct TodoParams {
     state: Option<String>,
     #[serde(rename = "store")]
     _store: Option<String>,
-    /// `oldest` (the default) or `newest`.
+    /// `oldest` (the default), `newest`, or `next`: as they would be taken.
     order: Option<String>,
+    /// Only with this tag.
+    tag: Option<String>,
+    /// Only what this agent or person holds.
+    owner: Option<String>,
+    /// Only what can be claimed now: nobody has it, and all is verified that it depends on.
+    ready: Option<bool>,
+    /// Say how many there are. In the order `next`, and with a filter, that is said anyway.
+    count: Option<bool>,
     limit: Option<usize>,
     cursor: Option<String>,
 }
 
+impl TodoParams {
+    fn wanted(self) -> Result<Wanted, Problem> {
+        let state = self.state.map(|state| state.parse::<Label>()).transpose();
+        let owner = self.owner.map(|owner| owner.parse::<Who>()).transpose();
+        let sorted = match self.order.as_deref() {
+            None | Some("oldest") => Sorted::Oldest,
+            Some("newest") => Sorted::Newest,
+            Some("next") => Sorted::Next,
+            Some(_) => return Err(Problem::wrong("order", "`oldest`, `newest` or `next`")),
+        };
+        Ok(Wanted {
+            state: state.map_err(|not| Problem::wrong("state", not))?,
+            sorted,
+            tag: self.tag,
+            owner: owner.map_err(|not| Problem::wrong("owner", not))?,
+            readiness: if self.ready == Some(true) { Readiness::Ready } else { Readiness::Any },
+            counting: if self.count == Some(true) { Counting::All } else { Counting::No },
+            after: after(self.cursor.as_deref())?,
+            limit: limit(self.limit)?,
+        })
+    }
+}
+
+/// A page of tasks.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TodosView {
+    items: Vec<TodoView>,
+    /// Goes into `cursor` for the next page. Null: that was all.
+    next_cursor: Option<String>,
+    /// Of all pages, where all were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+}
+
 /// List tasks
-#[utoipa::path(get, path = "/v1/todos", tag = "todos", params(TodoParams), responses((status = 200, body = Page<TodoView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<TodoParams>,
-) -> Result<Shown<Page<TodoView>>, Problem> {
-    let state = params.state.map(|state| state.parse::<Label>()).transpose();
-    let state = state.map_err(|not| Problem::invalid(format!("state: {not}")))?;
-    let order = match params.order.as_deref() {
-        None | Some("oldest") => Order::Oldest,
-        Some("newest") => Order::Newest,
-        Some(_) => return Err(Problem::invalid("order: `oldest` or `newest`")),
-    };
-    let (after, limit) = (after(params.cursor.as_deref())?, limit(params.limit)?);
-    let tasks = todos(&caller, None).await?.list(state, order, after, limit).await?;
-    let next_cursor = tasks.last().filter(|_| tasks.len() == limit).map(|last| last.id().to_string());
-    Ok(Shown(Page { items: tasks.iter().map(TodoView::of).collect(), next_cursor }))
+#[utoipa::path(get, path = "/v1/todos", tag = "todos", params(TodoParams), responses((status = 200, body = TodosView)))]
+pub async fn list(With(caller, params): With<TodoParams>) -> Result<Shown<TodosView>, Problem> {
+    let Listed { tasks, next, total } = todos(&caller, None).await?.list(&params.wanted()?).await?;
+    let items = tasks.iter().map(TodoView::of).collect();
+    Ok(Shown(TodosView { items, next_cursor: next.map(|last| last.to_string()), total }))
 }
 
 /// Show a task
@@ -342,9 +372,9 @@ pub async fn attest(
             let mut waiting = task.unattested();
             match (waiting.next(), waiting.next()) {
                 (Some(only), None) => only.to_string(),
-                (None, _) => return Err(Problem::invalid("gate: none waits for a person")),
+                (None, _) => return Err(Problem::wrong("gate", "none waits for a person")),
                 (Some(_), Some(_)) => {
-                    return Err(Problem::invalid("gate: several wait for a person; name one"));
+                    return Err(Problem::wrong("gate", "several wait for a person; name one"));
                 }
             }
         }
@@ -357,11 +387,13 @@ pub async fn attest(
 pub struct PlanBody {
     #[serde(default)]
     gates: Vec<String>,
+    /// Whoever asks in a session asks as its agent.
+    session: Option<String>,
 }
 
 /// Give a task another plan
 ///
-/// A new version; those before it stay. Not for workers: they would judge themselves.
+/// A new version; those before it stay. Not for workers: they would judge themselves. What is Abandoned needs none.
 #[utoipa::path(post, path = "/v1/todos/{id}/plan", tag = "todos", request_body = PlanBody, params(("id" = String, Path)),
     responses((status = 200, body = TodoView), (status = 404), (status = 409)))]
 pub async fn plan(
@@ -369,7 +401,7 @@ pub async fn plan(
     Id(id): Id,
     Json(body): Json<PlanBody>,
 ) -> Result<Shown<TodoView>, Problem> {
-    let todos = about(&caller, id, None).await?;
+    let todos = about(&caller, id, body.session.as_deref()).await?;
     shown(todos.replan(id, gates(&body.gates)?).await)
 }
 
@@ -413,7 +445,7 @@ pub async fn validate(
     let limit = body.limit_ms.map_or(LIMIT, Duration::from_millis);
     if !(LIMIT_MIN..=LIMIT).contains(&limit) {
         let (least, most) = (LIMIT_MIN.as_millis(), LIMIT.as_millis());
-        return Err(Problem::invalid(format!("limit_ms: from {least} to {most}")));
+        return Err(Problem::wrong("limit_ms", format!("from {least} to {most}")));
     }
     let report = todos.validate(scope, except, facts(body.workspace).as_ref(), limit).await?;
     Ok(Shown(TodoValidationView::of(&report, scope)))

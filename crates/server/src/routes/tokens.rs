@@ -1,7 +1,9 @@
 //! Tokens: made by administrators, shown once, revoked for good.
 
+use std::str::FromStr;
+
 use axum::Json as Shown;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use tenure::Tenure;
 use tenure::core::answer::Answer;
@@ -9,15 +11,17 @@ use tenure::core::body::Body;
 use tenure::core::item::Item;
 use tenure::core::request::{Command, Create, Move};
 use tenure::core::time::Time;
-use tenure::databases::Query;
+use tenure::core::word::NotAWord;
+use tenure::databases::{Query, Whole};
 use utoipa::ToSchema;
 
 use crate::caller::{Admin, Caller};
 use crate::extract::{Id, Json};
 use crate::limits::PAGE_MAX;
+use crate::once;
 use crate::page::Page;
 use crate::problem::{Problem, internal};
-use crate::shape::create::time;
+use crate::shape::create::{key, time};
 use crate::token::{self, Grant};
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -34,12 +38,14 @@ pub struct TokenBody {
     #[serde(default)]
     kinds: Vec<String>,
     expires_at: Option<String>,
+    /// Repeated with the same key, it is the same token. The header `Idempotency-Key` is the same.
+    idempotency_key: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TokenView {
     pub id: String,
-    /// The token itself. It is shown this once.
+    /// The token itself. It is shown once: to a repeat it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     pub name: String,
@@ -77,37 +83,60 @@ fn store_of_tokens(caller: &Caller) -> Result<Tenure, Problem> {
 
 /// Make a token
 ///
-/// It is shown once; only its hash is kept.
+/// It is shown once; only its hash is kept. So a repeat is answered with the record and without the token: whoever did not get the
+/// first answer revokes it by its id and makes another.
 #[utoipa::path(post, path = "/v1/tokens", tag = "tokens", request_body = TokenBody, extensions(("x-access" = json!("admin"))),
-    responses((status = 201, body = TokenView), (status = 403)))]
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
+    responses((status = 201, body = TokenView), (status = 200, description = "repeated: the record, without the token", body = TokenView),
+        (status = 403), (status = 409)))]
 pub async fn create(
     Admin(caller): Admin,
+    headers: HeaderMap,
     Json(body): Json<TokenBody>,
 ) -> Result<(StatusCode, Shown<TokenView>), Problem> {
+    let name = key("idempotency_key", once::key(body.idempotency_key, &headers)?.as_deref())?;
     let secret = token::secret()?;
-    let words = |not| Problem::invalid(format!("stores, kinds: {not}"));
     let expires_at: Option<Time> =
         body.expires_at.as_deref().map(|text| time("expires_at", text)).transpose()?;
     let grant = Grant {
         name: body.name,
         role: body.role,
-        stores: body.stores.iter().map(|store| store.parse()).collect::<Result<_, _>>().map_err(words)?,
-        kinds: body.kinds.iter().map(|kind| kind.parse()).collect::<Result<_, _>>().map_err(words)?,
+        stores: words("stores", &body.stores)?,
+        kinds: words("kinds", &body.kinds)?,
         expires_at,
         secret_sha256: token::hash(&secret),
     };
     grant.check()?;
     let payload = serde_json::to_vec(&grant).map_err(|why| internal(why.to_string()))?;
-    let create = Create::new(token::KIND.parse()?, Body::json(payload)?);
-    let answer = store_of_tokens(&caller)?.ask(Command::Create(create)).await?.answer;
+    let create = Create { name, ..Create::new(token::KIND.parse()?, Body::json(payload)?) };
+    let tokens = store_of_tokens(&caller)?;
+    let answer = tokens.ask(Command::Create(create)).await?.answer;
     caller.app.tokens.forget();
     match answer {
+        // Of two with the same key no two secrets are the same: what is compared is all the rest.
+        Answer::Conflict { name, item } => {
+            let first = tokens.whole(item).await?;
+            match granted(&first) {
+                Some(before) if before.is_for_the_same(&grant) => {
+                    Ok((StatusCode::OK, Shown(TokenView::of(&first.item, &before, None))))
+                }
+                _ => Err(Answer::Conflict { name, item }.into()),
+            }
+        }
         Answer::Created(item) => {
             let text = token::text(item.id, &secret);
             Ok((StatusCode::CREATED, Shown(TokenView::of(&item, &grant, Some(text)))))
         }
         no => Err(no.into()),
     }
+}
+
+fn words<T: FromStr<Err = NotAWord>>(field: &str, texts: &[String]) -> Result<Vec<T>, Problem> {
+    texts.iter().map(|text| text.parse().map_err(|not| Problem::wrong(field, not))).collect()
+}
+
+fn granted(token: &Whole) -> Option<Grant> {
+    serde_json::from_slice(token.payload.as_ref()?.bytes()).ok()
 }
 
 /// List tokens, without their secrets
@@ -118,8 +147,7 @@ pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<TokenView>>, Proble
     let query = Query { kind: Some(token::KIND.parse()?), limit: PAGE_MAX, ..Query::default() };
     let mut items = Vec::new();
     for item in tenure.list(query).await? {
-        let payload = tenure.whole(item.id).await?.payload;
-        if let Some(grant) = payload.and_then(|payload| serde_json::from_slice(payload.bytes()).ok()) {
+        if let Some(grant) = granted(&tenure.whole(item.id).await?) {
             items.push(TokenView::of(&item, &grant, None));
         }
     }

@@ -12,8 +12,8 @@ use tenure::databases::backlog::{Backlog, COUNT_MAX};
 use tenure::databases::outside;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::caller::Caller;
-use crate::extract::{Id, Params};
+use crate::caller::{Caller, With};
+use crate::extract::Id;
 use crate::hidden;
 use crate::metrics;
 use crate::page::Page;
@@ -59,10 +59,7 @@ pub struct WorkerParams {
 ///
 /// Reads all that is held in the store.
 #[utoipa::path(get, path = "/v1/workers", tag = "leases", params(WorkerParams), responses((status = 200, body = Page<WorkerView>)))]
-pub async fn workers(
-    caller: Caller,
-    Params(params): Params<WorkerParams>,
-) -> Result<Shown<Page<WorkerView>>, Problem> {
+pub async fn workers(With(caller, params): With<WorkerParams>) -> Result<Shown<Page<WorkerView>>, Problem> {
     let kind = params.kind.map(|kind| kind.parse()).transpose()?;
     let holders = caller.tenure.workers_of(caller.kind_of_list(kind)?).await?;
     Ok(Shown(Page { items: holders.into_iter().map(WorkerView::from).collect(), next_cursor: None }))
@@ -76,6 +73,8 @@ pub struct StatsView {
     pub counted_to: u64,
     /// Entries in the log of the database.
     pub log_position: u64,
+    /// What an answer has survived: `full`, `relaxed` or `none`, as `/health/ready` says it.
+    pub durability: String,
     /// What this server has done and met since it was started, by name.
     pub counters: BTreeMap<String, u64>,
 }
@@ -124,6 +123,7 @@ pub async fn stats(caller: Caller) -> Result<Shown<StatsView>, Problem> {
         kinds: mine.map(KindStats::from).collect(),
         counted_to: COUNT_MAX,
         log_position: caller.tenure.head().await?.position,
+        durability: caller.tenure.durability().to_string(),
         counters: counters.map(|(name, count)| (name.to_string(), count)).collect(),
     }))
 }

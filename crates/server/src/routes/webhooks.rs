@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::schedules::looked_after;
 use crate::caller::Admin;
 use crate::extract::{Json, Name};
+use crate::once;
 use crate::page::Page;
 use crate::problem::Problem;
 
@@ -81,8 +82,7 @@ pub async fn create(
     let before = caller.tenure.webhooks().await?;
     let item = caller.tenure.webhook(body.webhook()).await?;
     let stood = before.iter().any(|hooked| hooked.id == item.id);
-    let status = if stood { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Shown(view(&caller.tenure, item.id).await?)))
+    Ok((once::status(!stood), Shown(view(&caller.tenure, item.id).await?)))
 }
 
 /// List the webhooks, without their secrets
@@ -111,7 +111,7 @@ pub async fn pause(Admin(caller): Admin, Name(name): Name) -> Result<Shown<Webho
     view(&caller.tenure, item.id).await.map(Shown)
 }
 
-/// Deliver again, and what was held back first
+/// Deliver again; what was held back follows within minutes
 #[utoipa::path(post, path = "/v1/webhooks/{name}/resume", tag = "webhooks", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 200, body = WebhookView), (status = 403), (status = 404)))]
 pub async fn resume(Admin(caller): Admin, Name(name): Name) -> Result<Shown<WebhookView>, Problem> {

@@ -86,7 +86,7 @@ fn path(method: &Method, message: &DynamicMessage) -> Result<(String, Vec<&'stat
 }
 
 fn missing(field: &str) -> Problem {
-    Problem::invalid(format!("{field}: say which")).with("field", field)
+    Problem::wrong(field, "say which")
 }
 
 fn escaped(text: &str) -> String {

@@ -224,9 +224,9 @@ pub struct JudgementBody {
 
 impl JudgementBody {
     pub fn judged(self) -> Result<Judged, Problem> {
-        let none = |id: &str| Problem::invalid(format!("evidence_ids: there is no evidence {id:?}"));
+        let none = |id: &str| Problem::wrong("evidence_ids", format!("there is no evidence {id:?}"));
         let evidence_ids = self.evidence_ids.iter().map(|id| id.parse().map_err(|_| none(id)));
-        let share = |number| Share::of(number).ok_or_else(|| Problem::invalid("confidence: from 0 to 1"));
+        let share = |number| Share::of(number).ok_or_else(|| Problem::wrong("confidence", "from 0 to 1"));
         Ok(Judged {
             evidence_ids: evidence_ids.collect::<Result<_, _>>()?,
             outcome: self.outcome.map(Outcome::from),

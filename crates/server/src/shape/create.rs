@@ -8,6 +8,7 @@ use tenure::core::word::Key;
 use utoipa::ToSchema;
 
 use crate::extract::body;
+use crate::once;
 use crate::problem::Problem;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -30,15 +31,10 @@ pub struct CreateBody {
 
 impl CreateBody {
     pub fn create(&self, header: Option<&str>) -> Result<Create, Problem> {
-        let kind = self.kind.parse().map_err(|not| Problem::invalid(format!("kind: {not}")))?;
-        let name = match (self.idempotency_key.as_deref(), header) {
-            (Some(field), Some(header)) if field != header => {
-                return Err(Problem::invalid("idempotency_key: the header Idempotency-Key says another"));
-            }
-            (field, header) => field.or(header),
-        };
+        let kind = self.kind.parse().map_err(|not| Problem::wrong("kind", not))?;
+        let name = once::one(self.idempotency_key.clone(), header)?;
         let mut create = Create::new(kind, body(&self.payload)?);
-        create.name = key("idempotency_key", name)?;
+        create.name = key("idempotency_key", name.as_deref())?;
         create.key = key("key", self.key.as_deref())?;
         create.priority = self.priority;
         create.run_at = self.run_at.as_deref().map(|text| time("run_at", text)).transpose()?;
@@ -48,11 +44,10 @@ impl CreateBody {
 }
 
 pub fn key(field: &str, text: Option<&str>) -> Result<Option<Key>, Problem> {
-    let parse = |text: &str| text.parse().map_err(|not| Problem::invalid(format!("{field}: {not}")));
+    let parse = |text: &str| text.parse().map_err(|not| Problem::wrong(field, not));
     text.map(parse).transpose()
 }
 
 pub fn time(field: &str, text: &str) -> Result<Time, Problem> {
-    text.parse()
-        .map_err(|_| Problem::invalid(format!("{field}: not an RFC 3339 time, as 2026-11-15T20:25:00Z")))
+    text.parse().map_err(|_| Problem::wrong(field, "not an RFC 3339 time, as 2026-11-15T20:25:00Z"))
 }

@@ -51,8 +51,8 @@ pub struct MessageBody {
 
 pub fn records(records: &[RecordBody]) -> Result<Vec<NewRecord>, Problem> {
     let record = |record: &RecordBody| {
-        let label = record.label.parse().map_err(|not| Problem::invalid(format!("records: label: {not}")))?;
-        let name = record.name.parse().map_err(|not| Problem::invalid(format!("records: name: {not}")))?;
+        let label = record.label.parse().map_err(|not| Problem::wrong("records.label", not))?;
+        let name = record.name.parse().map_err(|not| Problem::wrong("records.name", not))?;
         // What has a schema fits it, or is not written.
         fits(&record.label, record.body.get().as_bytes())?;
         Ok(NewRecord { label, name, body: body(&record.body)? })
@@ -65,22 +65,24 @@ impl EffectsBody {
         let mut effects = Effects { records: records(of)?, ..Effects::default() };
         for create in &self.creates {
             if create.store.as_deref().is_some_and(|store| store != caller.store.as_str()) {
-                return Err(Problem::invalid("effects: creates: an effect stays in the store of its item"));
+                return Err(Problem::wrong(
+                    "effects.creates.store",
+                    "an effect stays in the store of its item",
+                ));
             }
             let create = create.create(None)?;
             caller.may_use(&create.kind)?;
             effects.creates.push(create);
         }
         for step in &self.moves {
-            let none = |_| Problem::invalid(format!("effects: moves: there is no item {:?}", step.item));
-            let event =
-                step.event.parse().map_err(|not| Problem::invalid(format!("effects: moves: {not}")))?;
+            let none = |_| Problem::wrong("effects.moves.item", format!("there is no item {:?}", step.item));
+            let event = step.event.parse().map_err(|not| Problem::wrong("effects.moves.event", not))?;
             let (item, reason) = (step.item.parse().map_err(none)?, step.reason.clone());
             effects.moves.push(EffectMove { item, event, reason });
         }
         for message in &self.messages {
             let label = message.label.parse();
-            let label = label.map_err(|not| Problem::invalid(format!("effects: messages: label: {not}")))?;
+            let label = label.map_err(|not| Problem::wrong("effects.messages.label", not))?;
             effects.messages.push(NewMessage { label, body: body(&message.body)? });
         }
         Ok(effects)

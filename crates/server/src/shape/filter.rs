@@ -22,7 +22,7 @@ impl Filter {
     /// The query, within the kinds that the caller has to do with.
     pub fn query(&self, caller: &Caller) -> Result<Query, Problem> {
         fn field<T: std::str::FromStr>(name: &str, text: Option<&String>) -> Result<Option<T>, Problem> {
-            let bad = |text: &String| Problem::invalid(format!("{name}: there is no {text:?}"));
+            let bad = |text: &String| Problem::wrong(name, format!("there is no {text:?}"));
             text.map(|text| text.parse().map_err(|_| bad(text))).transpose()
         }
         Ok(Query {
@@ -37,5 +37,5 @@ impl Filter {
 
 fn phase(text: &str) -> Result<Phase, Problem> {
     let found = Phase::ALL.into_iter().find(|phase| phase.as_str() == text);
-    found.ok_or_else(|| Problem::invalid("phase: waiting, ready, active, succeeded, failed or stopped"))
+    found.ok_or_else(|| Problem::wrong("phase", "waiting, ready, active, succeeded, failed or stopped"))
 }

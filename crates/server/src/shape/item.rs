@@ -41,6 +41,7 @@ pub struct ItemView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub output: Option<Box<RawValue>>,
+    /// Why it failed or was stopped; of one that goes on, why its latest attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
     /// The item it retries, or the one whose commit made it.
@@ -62,8 +63,13 @@ pub struct FailureView {
 impl ItemView {
     /// As a list shows it: without its bodies.
     pub fn brief(item: &Item) -> ItemView {
-        let reason = item.reason.as_deref();
-        let failed = matches!(item.phase(), Phase::Failed) || item.failures > 0;
+        let ended_so = match item.phase() {
+            Phase::Failed | Phase::Stopped => true,
+            Phase::Waiting | Phase::Ready | Phase::Active => item.failures > 0,
+            // What was tried before it succeeded is in its executions.
+            Phase::Succeeded => false,
+        };
+        let reason = item.reason.as_deref().filter(|_| ended_so);
         ItemView {
             id: item.id.to_string(),
             kind: item.table.kind.to_string(),
@@ -83,7 +89,7 @@ impl ItemView {
             created_by: item.created_by.to_string(),
             updated_at: item.updated.to_string(),
             output: None,
-            failure: reason.filter(|_| failed).map(|reason| FailureView { reason: reason.to_string() }),
+            failure: reason.map(|reason| FailureView { reason: reason.to_string() }),
             origin: item.origin.map(|origin| origin.to_string()),
             cancel_requested: item.cancel.is_some(),
             erased: item.erased,

@@ -55,8 +55,7 @@ pub struct GateResultView {
 }
 
 fn hash(field: &str, text: &str) -> Result<Hash, Problem> {
-    text.parse()
-        .map_err(|_| Problem::invalid(format!("{field}: a hash has 64 hexadecimal digits in lower case")))
+    text.parse().map_err(|_| Problem::wrong(field, "a hash has 64 hexadecimal digits in lower case"))
 }
 
 impl GateResultView {
@@ -174,7 +173,7 @@ impl TodoView {
             proved_at: proved.map(|kept| kept.at.to_string()),
             proved_tree: proof.map(|proof| proof.tree.clone()),
             stale: drift.iter().map(ToString::to_string).collect(),
-            reason: item.reason.as_deref().map(str::to_string),
+            reason: reason(task),
             created_at: item.created.to_string(),
             created_by: item.created_by.to_string(),
             updated_at: item.updated.to_string(),
@@ -185,6 +184,12 @@ impl TodoView {
     pub fn changed(changed: &Changed) -> TodoView {
         TodoView { receipt: Some(changed.receipt.to_string()), ..TodoView::of(&changed.task) }
     }
+}
+
+/// Why it is where it is. Of what is held or proved the last reason is that of an attempt before.
+fn reason(task: &Task) -> Option<String> {
+    let is_told = matches!(task.state(), "Draft" | "Abandoned");
+    task.item.reason.as_deref().filter(|_| is_told).map(str::to_string)
 }
 
 /// What is claimed, if there was something to claim.

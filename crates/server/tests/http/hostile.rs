@@ -223,14 +223,40 @@ fn a_field_that_no_body_has_is_refused_and_named() {
             }
         }
         assert!(asked > 30, "{asked}");
-        for operation in surface.operations.iter().filter(|one| one.described["parameters"].is_array()) {
-            let parameters = operation.described["parameters"].as_array().unwrap();
-            if parameters.iter().any(|one| one["in"] == "query") {
-                let path = operation.about("01M7GE4XB00006645Z0KC20ZT6", "01M7GE4XB00006645Z0KC20ZT6-1");
-                let call = service.call(operation.method.clone(), &format!("{path}?{HERE}=1"));
+        for operation in &surface.operations {
+            let path = operation.about("01M7GE4XB00006645Z0KC20ZT6", "01M7GE4XB00006645Z0KC20ZT6-1");
+            for query in [format!("{HERE}=1"), format!("store=default&{HERE}=1")] {
+                let call = service.call(operation.method.clone(), &format!("{path}?{query}"));
                 let no = service.send(call).await.no(400, "INVALID_REQUEST");
                 assert!(no["detail"].as_str().unwrap().contains(HERE), "{path}: {no}");
+                assert_eq!(no["field"], HERE, "{path}: {no}");
             }
+            let parameters = operation.described["parameters"].as_array().unwrap();
+            let is_store = |one: &&Value| one["name"] == "store" && one["in"] == "query";
+            assert_eq!(parameters.iter().filter(is_store).count(), 1, "{path} says that it takes a store");
+        }
+    });
+}
+
+// fault: A7
+#[test]
+fn a_store_that_is_named_twice_is_refused_and_one_that_is_misspelt_is_not_the_default() {
+    on_each(async |service| {
+        let job = json!({ "payload": 1 });
+        let no = service.post("/v1/jobs?sotre=prod", job.clone()).await.no(400, "INVALID_REQUEST");
+        assert_eq!(no["field"], "sotre");
+        service.post("/v1/jobs?store=a&store=b", job.clone()).await.no(400, "INVALID_REQUEST");
+        assert_eq!(service.post("/v1/jobs?store=%61", job).await.yes(201)["store"], "a");
+        let item = |store: &str| json!({ "kind": "job", "payload": 1, "store": store });
+        let no = service.post("/v1/items?store=a", item("b")).await.no(400, "INVALID_REQUEST");
+        assert_eq!(no["field"], "store");
+        assert_eq!(service.post("/v1/items?store=a", item("a")).await.yes(201)["store"], "a");
+        service.post("/v1/items?store=a", json!([item("b")])).await.no(400, "INVALID_REQUEST");
+        let many = service.post("/v1/items", json!([item("b"), item("b")])).await.yes(200);
+        assert_eq!((&many["items"][0]["status"], &many["items"][1]["status"]), (&json!(201), &json!(201)));
+        for store in ["default", "prod"] {
+            let found = service.get(&format!("/v1/items?store={store}")).await.yes(200);
+            assert_eq!(found["items"], json!([]), "nothing was created in {store}");
         }
     });
 }

@@ -37,18 +37,58 @@ fn a_job_is_submitted_shown_cancelled_and_tried_again_as_a_new_one() {
         let new = service.post(&format!("/v1/jobs/{id}/retry"), json!({})).await.yes(201);
         assert_eq!((&new["retry_of"], &new["state"]), (&job["job_id"], &json!("PENDING")));
         assert_ne!(new["job_id"], job["job_id"]);
-        let again = service.post(&format!("/v1/jobs/{id}/retry"), json!({})).await.yes(201);
+        let again = service.post(&format!("/v1/jobs/{id}/retry"), json!({})).await.yes(200);
         assert_eq!(again["job_id"], new["job_id"], "asked twice it is one new job");
         let shown = service.get(&format!("/v1/jobs/{}", new["job_id"].as_str().unwrap())).await.yes(200);
         assert_eq!((&shown["retry_of"], &shown["payload"]), (&job["job_id"], &job["payload"]));
 
+        // What has not ended, and what has succeeded, has no way back: that is its state's no, and no fault of the request.
+        let no =
+            service.post(&format!("/v1/jobs/{}/retry", new["job_id"].as_str().unwrap()), json!({})).await;
+        let no = no.no(409, "TRANSITION_REFUSED");
+        assert_eq!((&no["state"], &no["event"]), (&json!("PENDING"), &json!("retry")));
+        assert!(no["allowed"].as_array().unwrap().contains(&json!("cancel")), "{no}");
+        let stale = json!({ "expected_version": 77 });
+        let path = format!("/v1/items/{}/cancel", new["job_id"].as_str().unwrap());
+        let no = service.post(&path, stale).await.no(409, "TRANSITION_REFUSED");
+        assert_eq!((&no["state"], &no["event"]), (&json!("PENDING"), &json!("cancel")));
+        assert_eq!((&no["version"], &no["item"]), (&json!(1), &new["job_id"]));
+        assert!(no["allowed"].as_array().unwrap().contains(&json!("cancel")), "{no}");
+
         let cancel = format!("/v1/jobs/{}/cancel", new["job_id"].as_str().unwrap());
         let cancelled = service.post(&cancel, json!({ "reason": "no more" })).await.yes(200);
         assert_eq!((&cancelled["state"], &cancelled["retry_of"]), (&json!("CANCELLED"), &job["job_id"]));
+        assert_eq!(cancelled["failure"]["reason"], "no more", "what was cancelled says why");
+        let listed = service.get("/v1/jobs?phase=stopped").await.yes(200);
+        assert_eq!(listed["items"][0]["failure"]["reason"], "no more");
         service
             .post(&format!("/v1/jobs/{id}/cancel"), json!({ "reason": "late" }))
             .await
             .no(409, "TRANSITION_REFUSED");
+    });
+}
+
+#[test]
+fn what_succeeded_in_the_end_shows_no_failure_of_before() {
+    on_each(async |service| {
+        let job = service.post("/v1/jobs", json!({ "payload": 1 })).await.yes(201);
+        let path = format!("/v1/jobs/{}", job["job_id"].as_str().unwrap());
+        for (step, more) in [("fail", json!({ "reason": "busy" })), ("commit", json!({}))] {
+            let lease = json!({ "kinds": ["job"], "worker": "w", "start": true, "wait_ms": 30_000 });
+            let leased = service.post("/v1/leases", lease).await.yes(200)["leases"][0].clone();
+            let mut body = json!({ "lease_token": leased["lease_token"] });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let step = format!("/v1/executions/{}/{step}", leased["execution"].as_str().unwrap());
+            service.post(&step, body).await.yes(200);
+            let shown = service.get(&path).await.yes(200);
+            match shown["phase"].as_str() {
+                Some("succeeded") => {
+                    assert_eq!((&shown["failures"], &shown["failure"]), (&json!(1), &Value::Null))
+                }
+                _ => assert_eq!(shown["failure"]["reason"], "busy", "{shown}"),
+            }
+        }
+        assert_eq!(service.get(&path).await.yes(200)["phase"], "succeeded");
     });
 }
 

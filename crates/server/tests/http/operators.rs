@@ -18,7 +18,7 @@ fn a_schedule_is_given_paused_resumed_and_called_off() {
         assert_eq!(service.post("/v1/schedules", body.clone()).await.yes(200), made);
         let mut other = body.clone();
         other["times"] = json!("0 4 * * *");
-        service.post("/v1/schedules", other).await.no(400, "INVALID_REQUEST");
+        service.post("/v1/schedules", other).await.no(409, "IDEMPOTENCY_CONFLICT");
         for (field, bad) in [
             ("times", json!("every sometimes")),
             ("zone", json!("Mars/Base")),

@@ -30,7 +30,7 @@ fn a_ticket_is_approved_by_a_person_run_by_a_worker_and_explained() {
         let (eva, client, worker) = people(&service).await;
         let new = json!({ "title": "paint the door", "gates": ["human:is it red?"], "idempotency_key": "a" });
         let ticket = as_who(&service, &client, Method::POST, "/v1/tickets", new.clone()).await.yes(201);
-        let again = as_who(&service, &client, Method::POST, "/v1/tickets", new).await.yes(201);
+        let again = as_who(&service, &client, Method::POST, "/v1/tickets", new).await.yes(200);
         assert_eq!(again["ticket_id"], ticket["ticket_id"]);
         let id = ticket["ticket_id"].as_str().unwrap();
         let to = |verb: &str| format!("/v1/tickets/{id}/{verb}");
@@ -82,7 +82,10 @@ fn a_ticket_is_approved_by_a_person_run_by_a_worker_and_explained() {
 
         let inbox = as_who(&service, &eva, Method::GET, "/v1/inbox", Value::Null).await.yes(200);
         let gate = inbox["items"][0]["id"].as_str().unwrap();
-        assert_eq!(inbox["items"][0]["question"], "is it red?");
+        assert!(
+            inbox["items"][0]["question"].as_str().unwrap().starts_with("is it red? (ticket "),
+            "{inbox}"
+        );
         as_who(&service, &client, Method::POST, &format!("/v1/inbox/{gate}/approve"), json!({}))
             .await
             .no(403, "FORBIDDEN");

@@ -10,7 +10,7 @@ use tenure::Tenure;
 use tenure::databases::verify;
 use tenure_server::{Access, App, Form, Open};
 
-use crate::kit::{as_who, on_each, served_app, token};
+use crate::kit::{as_who, on_each, served, served_app, token};
 
 // covers: K-19
 #[test]
@@ -151,6 +151,103 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
     });
 }
 
+// covers: K-55
+#[test]
+fn what_workers_elsewhere_do_is_counted_once() {
+    on_each(async |service| {
+        for number in 0..7 {
+            service.post("/v1/jobs", json!({ "payload": number })).await.yes(201);
+        }
+        let lease = json!({ "kinds": ["job"], "worker": "w", "max": 7, "request_id": "r" });
+        let leased = service.post("/v1/leases", lease.clone()).await.yes(200)["leases"].clone();
+        assert_eq!(service.post("/v1/leases", lease).await.yes(200)["leases"], leased);
+        let path = |index: usize, step: &str| {
+            format!("/v1/executions/{}/{step}", leased[index]["execution"].as_str().unwrap())
+        };
+        let body = |index: usize| json!({ "lease_token": leased[index]["lease_token"], "reason": "r" });
+        let token = |index: usize| json!({ "lease_token": leased[index]["lease_token"] });
+        for index in 0..7 {
+            service.post(&path(index, "start"), token(index)).await.yes(200);
+        }
+        // Repeated as after an answer that was lost: the same, and counted once.
+        for _ in 0..2 {
+            service.post(&path(0, "commit"), token(0)).await.yes(200);
+            service.post(&path(1, "fail"), body(1)).await.yes(200);
+            service.post(&path(3, "release"), body(3)).await.yes(200);
+        }
+        let mut for_good = body(2);
+        for_good["retryable"] = json!(false);
+        service.post(&path(2, "fail"), for_good).await.yes(200);
+        let one = |index: usize| {
+            let lease = &leased[index];
+            json!({ "execution": lease["execution"], "lease_token": lease["lease_token"] })
+        };
+        // Of those that were given back nobody holds a lease any more.
+        let commits = json!({ "commits": [one(4), one(5), one(3)] });
+        let many = service.post("/v1/executions/commit", commits).await.yes(200)["items"].clone();
+        assert_eq!((&many[0]["status"], &many[2]["problem"]["code"]), (&json!(200), &json!("LEASE_LOST")));
+        let renewals = json!({ "leases": [one(6), one(3), one(1)] });
+        let many = service.post("/v1/leases/renew", renewals).await.yes(200)["items"].clone();
+        assert_eq!((&many[0]["status"], &many[2]["problem"]["code"]), (&json!(200), &json!("LEASE_LOST")));
+        service.post(&path(3, "progress"), token(3)).await.no(409, "LEASE_LOST");
+        // Who never had the lease writes nothing that a database would have to refuse.
+        let mut forged = one(6);
+        forged["lease_token"] = json!("w.0");
+        service.post("/v1/executions/commit", json!({ "commits": [forged] })).await.yes(200);
+        let many = json!([{ "kind": "job", "payload": 1 }, { "kind": "nothing", "payload": 1 }]);
+        service.post("/v1/items", many).await.yes(200);
+
+        let text = service.get("/metrics").await.text;
+        for (what, count) in [
+            ("leased", 7),
+            ("committed", 3),
+            ("failed", 1),
+            ("failed_for_good", 1),
+            ("released", 1),
+            ("stale_writes", 4),
+        ] {
+            let line = format!("tenure_engine_total{{what=\"{what}\"}} {count}");
+            assert!(text.lines().any(|served| served == line), "{line} is not in\n{text}");
+        }
+        for line in [
+            "tenure_problems_total{code=\"LEASE_LOST\"} 5",
+            "tenure_problems_total{code=\"INVALID_REQUEST\"} 1",
+        ] {
+            assert!(text.lines().any(|served| served == line), "{line} is not in\n{text}");
+        }
+    });
+}
+
+#[test]
+fn what_became_ready_again_waits_since_then_and_not_since_it_was_first_to_run() {
+    on_each(async |service| {
+        // As after a lease that was lost: what it is ranked by is long ago, and it could be leased for a moment only.
+        service.post("/v1/jobs", json!({ "payload": 1, "run_at": "2020-01-01T00:00:00Z" })).await.yes(201);
+        let stats = service.get("/v1/stats").await.yes(200);
+        let oldest = stats["kinds"][0]["oldest_ready_ms"].as_u64().unwrap();
+        assert!(oldest < 3_600_000, "{stats}");
+    });
+}
+
+// covers: K-03
+#[tokio::test]
+async fn health_says_what_an_answer_has_survived() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+    for (url, durability) in [
+        (file("a.db"), "full"),
+        (format!("{}?durability=relaxed", file("b.db")), "relaxed"),
+        ("memory:".to_string(), "none"),
+    ] {
+        served(&url, Open::WhileNoToken, async |service| {
+            let ready = service.get("/health/ready").await.yes(200);
+            assert_eq!(ready, json!({ "status": "ok", "durability": durability }), "{url}");
+            assert_eq!(service.get("/v1/stats").await.yes(200)["durability"], durability);
+        })
+        .await;
+    }
+}
+
 // covers: K-07
 // fault: A4
 #[test]
@@ -237,6 +334,7 @@ async fn a_request_leaves_a_line_without_any_secret() {
                         line.contains(" 201 POST /v1/jobs ") && line.contains(&format!(" admin:{id} ")),
                         "{line}"
                     );
+                    assert!(text.lines().nth(2).unwrap().ends_with(" UNAUTHENTICATED"), "{text}");
                 }
                 Form::Json => {
                     let lines: Vec<Value> =
@@ -247,6 +345,10 @@ async fn a_request_leaves_a_line_without_any_secret() {
                         (&json!(format!("admin:{id}")), &json!("POST"))
                     );
                     assert_eq!((&lines[2]["status"], &lines[2]["actor"]), (&json!(401), &Value::Null));
+                    assert_eq!(
+                        (&lines[1]["code"], &lines[2]["code"]),
+                        (&Value::Null, &json!("UNAUTHENTICATED"))
+                    );
                     assert_eq!((&lines[3]["request"], &lines[3]["route"]), (&json!("mine-1"), &Value::Null));
                     assert_eq!(lines[5]["route"], "/v1/executions/{exec}/start");
                 }

@@ -101,7 +101,10 @@ fn a_lease_waits_for_work_and_a_lost_answer_is_given_again() {
             .post("/v1/leases", json!({ "kinds": ["job"], "worker": "w", "wait_ms": 30_001 }))
             .await
             .no(400, "INVALID_REQUEST");
-        service.post("/v1/leases", json!({ "kinds": ["nothing"], "worker": "w" })).await.no(404, "NOT_FOUND");
+        service
+            .post("/v1/leases", json!({ "kinds": ["nothing"], "worker": "w" }))
+            .await
+            .no(400, "INVALID_REQUEST");
         service.post("/v1/leases", json!({ "kinds": [], "worker": "w" })).await.no(400, "INVALID_REQUEST");
     });
 }

@@ -100,6 +100,15 @@ impl Orchestrator {
         Ok(turn)
     }
 
+    /// Reads on and leaves what it reads to the orchestrator of another process. Answers where there is work.
+    pub async fn look(&self, after: u64) -> Result<Turn, Error> {
+        let page = self.tenure.log_or_wait(after, PAGE, WAIT).await?;
+        let read_to = page.last().map_or(after, |(last, _)| *last);
+        let of_claims = page.iter().filter(|(_, entry)| !matches!(seen(entry), Seen::Nothing));
+        let stores = of_claims.map(|(_, entry)| entry.store.clone()).collect();
+        Ok(Turn { read_to, stores, ..Turn::default() })
+    }
+
     /// Keeps how far it has read, unless that was done so shortly before.
     async fn mark(&mut self, position: u64, every: Duration) -> Result<(), Error> {
         let now = outside::now();

@@ -1,4 +1,5 @@
-//! What goes on by itself: the orchestrator, and the workers that decompose claims and compute verdicts.
+//! What goes on by itself: the orchestrator, and the workers that decompose claims and compute verdicts, together or each alone, in any
+//! number of processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +20,22 @@ use super::policy::Policy;
 use super::weighing;
 use crate::desk::{self, Employed, System};
 
+/// One of those that a process may run. Workers of one's own take the place of any of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Orchestrator,
+    Decomposers,
+    Verdicts,
+}
+
+impl Part {
+    pub const ALL: [Part; 3] = [Part::Orchestrator, Part::Decomposers, Part::Verdicts];
+}
+
 /// How claims are worked on.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    pub parts: Vec<Part>,
     pub guarded: Guarded,
     pub policy: Arc<Policy>,
     pub retries: Retries,
@@ -36,7 +50,8 @@ pub struct Settings {
 impl Settings {
     pub fn new(guarded: Guarded) -> Settings {
         let (policy, retries, counters) = (Arc::default(), Retries::default(), Arc::default());
-        Settings { guarded, policy, retries, concurrency: 16, grace: Duration::from_secs(20), counters }
+        let (parts, grace) = (Part::ALL.to_vec(), Duration::from_secs(20));
+        Settings { parts, guarded, policy, retries, concurrency: 16, grace, counters }
     }
 
     /// With the decomposer that ships, for every domain.
@@ -115,7 +130,7 @@ impl Counters {
     }
 }
 
-/// Starts everything that claims need to move on by themselves.
+/// Starts what claims need to move on by themselves, as far as the settings have it run here.
 pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
     let counters = settings.counters.clone();
     let threads = settings.guarded.handle()?;
@@ -151,22 +166,18 @@ impl System for Desk {
 
     /// Verdicts have workers of their own: a decomposer that hangs keeps no verdict waiting.
     fn workers(&mut self, store: &Store) -> Result<Vec<Worker>, Error> {
-        let Settings { guarded, policy, concurrency, grace, .. } = &self.settings;
         let actor = Actor::new(Role::Worker, "claims".parse()?);
         let tenure = self.orchestrator.tenure.acting(store.clone(), actor);
-        let (guarded, of_bits) = (guarded.clone(), policy.clone());
-        let decompose = move |job: Job| decompose(guarded.clone(), of_bits.clone(), job);
-        let decomposers = tenure.worker("decomposer").concurrency(*concurrency).grace(*grace);
-        let (engine, policy) = (self.orchestrator.tenure.clone(), policy.clone());
-        let compute = move |job: Job| {
-            let (engine, policy) = (engine.clone(), policy.clone());
-            async move { weighing::compute(engine, &policy, job).await }
-        };
-        let judges = tenure.worker("judge").concurrency(*concurrency).grace(*grace);
-        Ok(vec![
-            decomposers.handle(CLAIM, decompose).start()?,
-            judges.handle(VERDICT, compute).handle(RECHECK, weighing::recheck).start()?,
-        ])
+        let mut workers = Vec::new();
+        for part in &self.settings.parts {
+            match part {
+                // It follows the log, for all stores at once.
+                Part::Orchestrator => {}
+                Part::Decomposers => workers.push(self.decomposers(&tenure)?),
+                Part::Verdicts => workers.push(self.judges(&tenure)?),
+            }
+        }
+        Ok(workers)
     }
 
     async fn begins(&mut self) -> Result<u64, Error> {
@@ -174,13 +185,37 @@ impl System for Desk {
     }
 
     async fn turn(&mut self, after: u64, employed: &mut Employed) -> Result<u64, Error> {
-        let turn = self.orchestrator.turn(after).await?;
+        let turn = match self.settings.parts.contains(&Part::Orchestrator) {
+            true => self.orchestrator.turn(after).await?,
+            false => self.orchestrator.look(after).await?,
+        };
         self.counters.enqueued.fetch_add(turn.enqueued as u64, Ordering::Relaxed);
         self.counters.retried.fetch_add(turn.retried as u64, Ordering::Relaxed);
         for store in &turn.stores {
             employed.employ(self, store)?;
         }
         Ok(turn.read_to)
+    }
+}
+
+impl Desk {
+    fn decomposers(&self, tenure: &Tenure) -> Result<Worker, Error> {
+        let Settings { guarded, policy, concurrency, grace, .. } = &self.settings;
+        let (guarded, policy) = (guarded.clone(), policy.clone());
+        let decompose = move |job: Job| decompose(guarded.clone(), policy.clone(), job);
+        let decomposers = tenure.worker("decomposer").concurrency(*concurrency).grace(*grace);
+        decomposers.handle(CLAIM, decompose).start()
+    }
+
+    fn judges(&self, tenure: &Tenure) -> Result<Worker, Error> {
+        let Settings { policy, concurrency, grace, .. } = &self.settings;
+        let (engine, policy) = (self.orchestrator.tenure.clone(), policy.clone());
+        let compute = move |job: Job| {
+            let (engine, policy) = (engine.clone(), policy.clone());
+            async move { weighing::compute(engine, &policy, job).await }
+        };
+        let judges = tenure.worker("judge").concurrency(*concurrency).grace(*grace);
+        judges.handle(VERDICT, compute).handle(RECHECK, weighing::recheck).start()
     }
 }
 

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use tenure::core::word::Who;
 
+use super::files::private;
+
 /// This process is alive as long as this is.
 #[derive(Debug)]
 pub struct Alive {
@@ -47,7 +49,7 @@ impl Dead {
 impl Alive {
     /// Says that this process is alive, and finds those that are not.
     pub fn begin(folder: &Path, incarnation: &Who) -> io::Result<(Alive, Dead)> {
-        fs::create_dir_all(folder)?;
+        private().recursive(true).create(folder)?;
         // Locked before it has its name: whoever finds it finds it locked.
         let draft = folder.join(format!(".{incarnation}"));
         let lock = File::create(&draft)?;

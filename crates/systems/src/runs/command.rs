@@ -14,7 +14,8 @@
 //! | anything else | failed for good; the last lines of its standard error say why |
 //!
 //! It runs in a process group of its own. The group is killed when the command ends, takes too long or writes too much, and when the run
-//! is over or dropped: nothing that it started outlives the step. It does outlive a server that is itself killed.
+//! is over or dropped: nothing that it started outlives the step. Whoever keeps what a server started (`process::kept_by`) ends it when
+//! the server itself was killed.
 
 use std::io::Write;
 use std::time::Duration;

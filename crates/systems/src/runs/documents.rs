@@ -72,7 +72,7 @@ impl NotDone {
     pub fn code(&self) -> Option<Code> {
         match self {
             NotDone::Engine(error) => error.code(),
-            NotDone::NoSuch(..) => Some(Code::NotFound),
+            NotDone::NoSuch(..) | NotDone::Erased(_) => Some(Code::NotFound),
             _ => None,
         }
     }
@@ -202,11 +202,15 @@ impl Documents {
         Ok(Queued { run_id: run.id, state, created_at: run.created, is_new })
     }
 
-    /// A document that has no run although it was uploaded gets its first. Asked twice, it is one.
-    pub(super) async fn mend(&self, document: ItemId) -> Result<bool, NotDone> {
-        match self.latest(document).await? {
+    /// A document that has no run although it was uploaded gets its first; one that was erased keeps nothing that its runs made. Asked
+    /// twice, it is done once.
+    pub(super) async fn mend(&self, document: &Item) -> Result<bool, NotDone> {
+        if document.erased {
+            return Ok(self.erase_runs(document.id, None).await? > 0);
+        }
+        match self.latest(document.id).await? {
             Some(_) => Ok(false),
-            None => Ok(self.create_run(document, Some(first_run(document)), None).await?.1),
+            None => Ok(self.create_run(document.id, Some(first_run(document.id)), None).await?.1),
         }
     }
 
@@ -347,7 +351,7 @@ impl Documents {
     }
 }
 
-fn is_run(item: &Item) -> bool {
+pub(super) fn is_run(item: &Item) -> bool {
     item.table.kind.as_str() == RUN
 }
 

@@ -19,8 +19,9 @@ mod erase;
 mod incoming;
 mod sweep;
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -139,13 +140,13 @@ impl Files {
     /// Held shared from before content of this hash gets its place until its entry is written, and alone by who removes it.
     fn place(&self, sha256: &str) -> io::Result<File> {
         let folder = self.folder.join("places");
-        fs::create_dir_all(&folder)?;
+        private().recursive(true).create(&folder)?;
         File::options().create(true).append(true).open(folder.join(sha256.get(..2).unwrap_or("00")))
     }
 
     /// Held while something is written under a name that nobody looks for.
     fn lock(&self) -> io::Result<File> {
-        fs::create_dir_all(&self.folder)?;
+        private().recursive(true).create(&self.folder)?;
         File::options().create(true).append(true).open(self.folder.join("lock"))
     }
 
@@ -235,6 +236,13 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Folders for their owner alone: documents are nobody else's to read.
+pub(super) fn private() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
 /// A folder that is there also after the power failed.
 fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
@@ -243,7 +251,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent().filter(|above| !above.as_os_str().is_empty()) {
         make_folder(above)?;
     }
-    match fs::create_dir(folder) {
+    match private().create(folder) {
         Ok(()) => {}
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {}
         Err(why) => return Err(why),

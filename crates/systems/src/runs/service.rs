@@ -175,7 +175,9 @@ async fn recovered(tenure: &Tenure, library: &Library, settings: &Settings) -> R
         let kind = RUN.parse().map_err(Error::from)?;
         let ended = tenure.recover(&kind, |incarnation| dead.has(incarnation)).await?;
         count(&library.counters().recovered, ended);
-        (settings.tell)(&format!("runs: RUN_RECOVERED_AS_FAILED: {ended} of processes that are gone"));
+        if ended > 0 {
+            (settings.tell)(&format!("runs: RUN_RECOVERED_AS_FAILED: {ended} of processes that are gone"));
+        }
         dead.forget();
     }
     Ok(alive)
@@ -281,7 +283,7 @@ impl Service {
         retried(&self.library, &self.settings.tell, why);
     }
 
-    /// Removes files that nobody refers to, and makes the first run of documents that have none.
+    /// Removes files that nobody refers to, makes the first run of documents that have none, and erases the runs of those that are.
     async fn tidy(&self, backlog: &[Backlog]) {
         match self.library.files.sweep(&self.tenure, self.settings.leftovers_age).await {
             Ok(swept) if swept.removed > 0 => {
@@ -309,7 +311,7 @@ impl Service {
         for document in
             newest.iter().filter(|document| now().since(document.created) >= self.settings.mend_after)
         {
-            let mended = documents.mend(document.id).await?;
+            let mended = documents.mend(document).await?;
             count(&self.library.counters().documents_mended, usize::from(mended));
         }
         Ok(())

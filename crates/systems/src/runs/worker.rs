@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tenure::core::actor::{Actor, Role};
 use tenure::core::body::Body;
 use tenure::core::word::{Label, Store};
+use tenure::databases::Whole;
 use tenure::databases::wait::caught;
 use tenure::{Done, Error, Failure, Job, Tenure};
 use tokio::runtime::Handle;
@@ -39,6 +40,8 @@ const WRITES_MAX: u32 = 4;
 const WRITE_AGAIN: Duration = Duration::from_millis(250);
 /// The database ends a run whose window is over within a second or so. Nobody waits longer than this for it.
 const ENDED_BY: Duration = Duration::from_secs(30);
+
+const ERASED: &str = "CONTENT_MISSING: what was kept of the document was erased";
 
 /// What is kept of what a step made.
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,6 +108,10 @@ impl Worker {
             done = done.record(ARTIFACT, name, &record)?;
             Arc::make_mut(&mut made).insert(name.to_string(), value);
         }
+        // Erased meanwhile, it must not come back as what was made of it.
+        if self.found(job, &document.id).await?.item.erased {
+            return Err(Failure::permanent(ERASED));
+        }
         Ok(match note {
             Some(note) => done.after(|| Files::artifacts_are_referred_to(note)),
             None => done,
@@ -114,20 +121,24 @@ impl Worker {
     /// The document, read when its run begins: while runs wait nothing of them is in memory.
     async fn document(&self, job: &Job) -> Result<Document, Failure> {
         let RunFacts { document_id } = job.payload()?;
-        let missing = || Failure::permanent(format!("DOCUMENT_MISSING: there is no document {document_id}"));
-        let id = document_id.parse().map_err(|_| missing())?;
-        let store = &job.item().store;
-        let whole = match self.reading(store.clone())?.whole(id).await {
-            Ok(whole) if whole.item.table.kind.as_str() == super::DOCUMENT => whole,
-            Ok(_) | Err(Error::NotFound(_)) => return Err(missing()),
-            Err(error) => return Err(Failure::permanent(format!("DATABASE_UNAVAILABLE: {error}"))),
-        };
-        let erased = || Failure::permanent("CONTENT_MISSING: what was kept of the document was erased");
+        let (whole, store) = (self.found(job, &document_id).await?, &job.item().store);
+        let erased = || Failure::permanent(ERASED);
         let facts: DocumentFacts = serde_json::from_slice(whole.payload.ok_or_else(erased)?.bytes())
             .map_err(|why| Failure::permanent(format!("DOCUMENT_MISSING: this is no document: {why}")))?;
         let read = self.library.files.read(store, &facts.sha256, facts.size).await;
         let bytes = read.map_err(|why| Failure::permanent(format!("{}: {why}", why.code())))?;
         Ok(Document { id: document_id, name: facts.name, media_type: facts.media_type, bytes })
+    }
+
+    /// The entry of a run's document.
+    async fn found(&self, job: &Job, document: &str) -> Result<Whole, Failure> {
+        let missing = || Failure::permanent(format!("DOCUMENT_MISSING: there is no document {document}"));
+        let id = document.parse().map_err(|_| missing())?;
+        match self.reading(job.item().store.clone())?.whole(id).await {
+            Ok(whole) if whole.item.table.kind.as_str() == super::DOCUMENT => Ok(whole),
+            Ok(_) | Err(Error::NotFound(_)) => Err(missing()),
+            Err(error) => Err(Failure::permanent(format!("DATABASE_UNAVAILABLE: {error}"))),
+        }
     }
 
     /// What the step made, and the same as text.

@@ -133,7 +133,18 @@ fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
         Some('-' | ':' | '/' | '–') => tokens.number(at + 2).is_some() || !tokens.word(at + 2).is_empty(),
         _ => false,
     };
-    continues || glued_word || next_is_tied
+    continues || glued_word || next_is_tied || is_enumerator(tokens, at)
+}
+
+/// Looked for so far back: whoever encloses more encloses sentences.
+const ENCLOSED_TOKENS_MAX: usize = 20;
+
+/// `1) Anna, 2) Bob`: it closes what nothing has opened.
+fn is_enumerator(tokens: &Tokens<'_>, at: usize) -> bool {
+    let closes = tokens.mark(at + 1) == Some(')') && tokens.is_glued(at + 1);
+    let mut before = (at.saturating_sub(ENCLOSED_TOKENS_MAX)..at).rev();
+    let opened = before.find_map(|at| tokens.mark(at).filter(|mark| matches!(mark, '(' | ')')));
+    closes && opened != Some('(')
 }
 
 /// Letters are glued behind that are no unit (`21st`, `3D`, `5G`), or it is part of a date: `15 March`, `44 BC`.

@@ -20,9 +20,12 @@ pub(super) async fn judge(tenure: Tenure, repository: Option<PathBuf>, job: Job)
     };
     let bundle: Option<Bundle> = recorded(&whole.records, BUNDLE);
     let attestation: Option<Attestation> = recorded(&tenure.whole(job.id()).await?.records, ATTESTATION);
-    let own = match (&repository, bundle.as_ref().and_then(|bundle| bundle.patch.as_ref())) {
-        (Some(repository), Some(patch)) => Some(patch::check(repository, patch, &order.gates).await),
-        _ => None,
+    let own = match (&repository, &bundle) {
+        (Some(repository), Some(bundle)) => Some(match &bundle.patch {
+            Some(patch) => patch::check(repository, patch, &order.gates).await,
+            None => patch::check_unpatched(repository, &order.gates).await,
+        }),
+        (None, _) | (Some(_), None) => None,
     };
     let evidence = Evidence {
         order: &order,

@@ -8,8 +8,11 @@ use tenure::core::request::Effects;
 use super::Tickets;
 use super::artifact::record;
 use super::family::Family;
-use super::kept::{ATTESTATION, Attestation, GATE, Gate, ONLY, is_kind, is_state, read};
+use super::kept::{
+    ATTESTATION, Attestation, BUNDLE, Bundle, GATE, Gate, ONLY, Patch, is_kind, is_state, read, recorded,
+};
 use super::operations::{asked, refused};
+use super::patch::short;
 use crate::inbox::{self, Said, Waiting, Word};
 
 impl Tickets {
@@ -25,11 +28,15 @@ impl Tickets {
         };
         if is_kind(item, GATE) {
             let gate: Option<Gate> = read(self.tenure.whole(item.id).await?.payload.as_ref());
-            let ticket = gate.map_or(item.id, |gate| gate.ticket_id);
+            let ticket = gate.as_ref().map_or(item.id, |gate| gate.ticket_id);
             let asked = asked(&self.ticket(ticket).await?);
             let gates: Vec<&str> =
                 asked.gates.iter().filter_map(|gate| gate.strip_prefix("human:")).collect();
-            return Ok(about(ticket, asked.title.clone(), gates.join("; ")));
+            let look = match gate {
+                Some(gate) => self.look_at(&gate).await?,
+                None => String::new(),
+            };
+            return Ok(about(ticket, asked.title.clone(), format!("{}{look}", gates.join("; "))));
         }
         let title = asked(&self.ticket(item.id).await?).title;
         let mut reasons = Vec::new();
@@ -42,6 +49,17 @@ impl Tickets {
             (false, _) => reasons.join("; "),
         };
         Ok(about(item.id, title, question))
+    }
+
+    /// Where a person finds what was made: a branch, and how it differs from the commit that it began at; or the run itself.
+    async fn look_at(&self, gate: &Gate) -> Result<String, Error> {
+        let made: Option<Bundle> = recorded(&self.tenure.whole(gate.work_order_id).await?.records, BUNDLE);
+        Ok(match made.and_then(|made| made.patch) {
+            Some(Patch { base, branch, .. }) => {
+                format!(" (ticket {}; branch {branch}: git diff {}..{branch})", gate.ticket_id, short(&base))
+            }
+            None => format!(" (ticket {0}: tenure ticket explain {0})", gate.ticket_id),
+        })
     }
 
     /// A person's word. A ticket that is NEW is approved, one that is BLOCKED resolved, an output attested; a NEW ticket that is

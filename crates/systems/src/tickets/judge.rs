@@ -12,7 +12,8 @@ pub(super) struct Evidence<'a> {
     pub order: &'a WorkOrder,
     /// None: there is none that can be read.
     pub bundle: Option<&'a Bundle>,
-    /// What the gate worker has checked itself. None: it has no repository, so what the runner found counts.
+    /// What the gate worker has checked itself. None: it has no repository, so what the runner found counts. With one, what the
+    /// runner says is not looked at, whatever it made.
     pub checks: Option<&'a [Checked]>,
     pub attestation: Option<&'a Attestation>,
 }
@@ -51,13 +52,13 @@ pub(super) fn gates(evidence: &Evidence) -> Vec<Checked> {
     let checks = evidence.checks.unwrap_or(&bundle.checks);
     let checked = |gate: &str| checks.iter().find(|check| check.gate == gate).cloned();
     if bundle.patch.is_some() {
-        found.push(checked(PATCH).unwrap_or_else(|| unchecked(PATCH)));
+        found.push(checked(PATCH).unwrap_or_else(|| unchecked(PATCH, evidence)));
     }
     for gate in &evidence.order.gates {
         let text = gate.to_string();
         found.push(match gate.is_human() {
             true => attested(&text, evidence.attestation),
-            false => checked(&text).unwrap_or_else(|| unchecked(&text)),
+            false => checked(&text).unwrap_or_else(|| unchecked(&text, evidence)),
         });
     }
     found
@@ -107,12 +108,12 @@ fn attested(gate: &str, attestation: Option<&Attestation>) -> Checked {
     }
 }
 
-fn unchecked(gate: &str) -> Checked {
-    Checked::new(
-        gate,
-        false,
-        "nobody has checked it: its runner did not, and the gate worker has no repository",
-    )
+fn unchecked(gate: &str, evidence: &Evidence) -> Checked {
+    let why = match evidence.checks {
+        Some(_) => "it was not run: there was no copy of the repository with the patch in it",
+        None => "nobody has checked it: its runner did not, and the gate worker has no repository",
+    };
+    Checked::new(gate, false, why)
 }
 
 #[cfg(test)]
@@ -193,6 +194,20 @@ mod tests {
         let evidence =
             Evidence { order: &order, bundle: Some(&bundle), checks: Some(&own), attestation: None };
         assert_eq!(judged(&gates(&evidence), 1), Judged::Retry);
+    }
+
+    // covers: M-04
+    #[test]
+    fn where_the_gate_worker_checks_itself_a_runners_word_counts_for_nothing() {
+        let order = order(&["test:false"]);
+        let claimed = vec![Checked::new("test:false", true, "trust me")];
+        let bundle = Bundle { checks: claimed, ..bundle(Outcome::Completed) };
+        let found =
+            |checks| gates(&Evidence { order: &order, bundle: Some(&bundle), checks, attestation: None });
+        assert_eq!(judged(&found(None), 1), Judged::Pass, "nobody else has looked");
+        assert_eq!(judged(&found(Some(&[])), 1), Judged::Retry, "what was not checked has not passed");
+        let own = [Checked::new("test:false", false, "exit code 1")];
+        assert_eq!(judged(&found(Some(&own)), 1), Judged::Retry);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What people do with tickets: create, list, show, approve, block, resolve.
 
+use tenure::core::actor::Role;
 use tenure::core::answer::Answer;
 use tenure::core::code::{Code, Problem};
 use tenure::core::id::ItemId;
 use tenure::core::item::{Item, SharedItem};
+use tenure::core::lifecycle::event::Event;
 use tenure::core::request::{Command, EffectMove, Effects, Move};
 use tenure::databases::{Query, Whole};
 use tenure::{Error, New};
@@ -11,24 +13,37 @@ use tenure::{Error, New};
 use super::artifact::record;
 use super::family::Family;
 use super::kept::{
-    BLOCKER, Blocker, NewTicket, PAUSE, PauseState, RUN, Said, TICKET, Ticket, blocker, is_kind, latest,
-    read, ready,
+    BLOCKER, Blocker, NewTicket, PAUSE, PauseState, RUN, Said, TICKET, Ticket, blocker, is_kind, is_state,
+    latest, read, ready,
 };
 use super::orders::Stored;
 use super::{Tickets, none};
 use crate::gate::NotAGate;
+use crate::inbox;
 
 impl Tickets {
     /// A new ticket. It waits for a person's approval.
     pub async fn create(&self, new: &NewTicket, idempotency_key: Option<&str>) -> Result<Ticket, Error> {
+        Ok(self.create_once(new, idempotency_key).await?.0)
+    }
+
+    /// As [`Tickets::create`], with whether it is new: a repeat of its key is the same ticket.
+    pub async fn create_once(
+        &self,
+        new: &NewTicket,
+        idempotency_key: Option<&str>,
+    ) -> Result<(Ticket, bool), Error> {
         let wrong = |why: NotAGate| refused(Problem::new(Code::SchemaViolation, format!("gates: {why}")));
         new.gates().map_err(wrong)?;
         let mut create = New::of(TICKET, new);
         if let Some(key) = idempotency_key {
             create = create.idempotency_key(key);
         }
-        let item = self.tenure.create(create).await?;
-        Ok(shown(&item, new.clone()))
+        let reply = self.tenure.ask(Command::Create(create.into_create()?)).await?;
+        match reply.answer {
+            Answer::Created(item) | Answer::Coalesced(item) => Ok((shown(&item, new.clone()), reply.fresh)),
+            no => Err(Error::Refused(Box::new(no))),
+        }
     }
 
     /// Tickets in the order of a query, without what was said about them.
@@ -64,6 +79,11 @@ impl Tickets {
     /// Keeps a ticket that is TODO from being worked on.
     pub async fn block(&self, id: ItemId, reason: &str) -> Result<Ticket, Error> {
         let whole = self.ticket(id).await?;
+        // Others may not at all, and are told that.
+        if is_state(&whole.item, "IN_PROGRESS") && self.tenure.actor().role == Role::Human {
+            let detail = "it is worked on, and its gate says soon what becomes of it; a person blocks a ticket that is TODO";
+            return Err(inbox::refused(&whole.item, Event::Plain("block".parse()?), detail.to_string()));
+        }
         let pause = PauseState::blocked(id, None, reason);
         let name = format!("block-{}", whole.item.version);
         let effects = Effects {

@@ -7,6 +7,7 @@ use tenure::core::code::Code;
 use tenure::core::execution::SharedExecution;
 use tenure::core::id::{ExecutionId, ItemId, RecordId};
 use tenure::core::item::Item;
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Commit, EffectMove, Effects};
 use tenure::core::time::Time;
 use tenure::core::world::Record;
@@ -91,7 +92,7 @@ impl Tickets {
         let creates =
             vec![gate(execution.item, order.ticket_id, judge::awaits(&order, &made)).into_create()?];
         let effects = Effects { records: vec![record], creates, ..Effects::default() };
-        let (output, attests) = (None, Vec::new());
+        let (output, attests) = (None, vec![Guard::OutputBundle]);
         let commit = Commit { execution, output, effects, finish: true, session: None, attests };
         match self.tenure.ask(Command::Commit(commit)).await?.answer {
             Answer::Ran(execution) => Ok(execution),

@@ -1,4 +1,5 @@
-//! A patch, checked in a clean copy of the commit that it is for: it applies, and the commands that the ticket names end well.
+//! A patch, checked in a clean copy of the commit that it is for: it applies, and the commands that the ticket names end well. Where
+//! there is none, they are run in a copy of the repository as it is.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,13 +28,23 @@ pub async fn check(repository: &Path, patch: &Patch, gates: &[Gate]) -> Vec<Chec
         Err(why) => return vec![Checked::new(PATCH, false, why)],
     };
     let mut found = vec![Checked::new(PATCH, true, format!("it applies to {}", short(&patch.base)))];
-    for gate in gates {
-        if let Some(command) = gate.command() {
-            found.push(run(&gate.to_string(), command, &copy.folder).await);
+    found.extend(copy.run(gates).await);
+    found
+}
+
+/// Runs the commands of these gates for an output that is no patch: what they say holds of the repository as it is, or it does not.
+pub(super) async fn check_unpatched(repository: &Path, gates: &[Gate]) -> Vec<Checked> {
+    if !gates.iter().any(|gate| gate.command().is_some()) {
+        return Vec::new();
+    }
+    match Copy::at(repository, "HEAD").await {
+        Ok(copy) => copy.run(gates).await,
+        Err(why) => {
+            let commands = gates.iter().filter(|gate| gate.command().is_some());
+            let detail = format!("it could not be run, for want of a copy of the repository: {why}");
+            commands.map(|gate| Checked::new(&gate.to_string(), false, detail.clone())).collect()
         }
     }
-    copy.remove().await;
-    found
 }
 
 async fn run(gate: &str, line: &str, folder: &Path) -> Checked {
@@ -59,25 +70,24 @@ fn last(said: &str) -> String {
     said.chars().skip(skip).collect()
 }
 
-fn short(commit: &str) -> &str {
+/// As much of a commit's name as people write.
+pub(super) fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// A clean worktree with the patch in it.
+/// A clean worktree.
 struct Copy {
     repository: PathBuf,
     folder: PathBuf,
 }
 
 impl Copy {
+    /// With a patch in it.
     async fn of(repository: &Path, patch: &Patch) -> Result<Copy, String> {
         if patch.base.is_empty() || !patch.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(format!("{:?} is no commit", patch.base));
         }
-        let folder = std::env::temp_dir().join(format!("tenure-gate-{:016x}", chance()));
-        let copy = Copy { repository: repository.to_path_buf(), folder };
-        let place = copy.folder.display().to_string();
-        git(repository, &["worktree", "add", "--quiet", "--detach", &place, &patch.base], b"").await?;
+        let copy = Copy::at(repository, &patch.base).await?;
         if !patch.diff.is_empty()
             && let Err(why) = git(&copy.folder, &["apply", "--index", "-"], patch.diff.as_bytes()).await
         {
@@ -85,6 +95,25 @@ impl Copy {
             return Err(format!("it does not apply to {}: {why}", short(&patch.base)));
         }
         Ok(copy)
+    }
+
+    async fn at(repository: &Path, commit: &str) -> Result<Copy, String> {
+        let folder = std::env::temp_dir().join(format!("tenure-gate-{:016x}", chance()));
+        let place = folder.display().to_string();
+        git(repository, &["worktree", "add", "--quiet", "--detach", &place, commit], b"").await?;
+        Ok(Copy { repository: repository.to_path_buf(), folder })
+    }
+
+    /// What the commands of these gates come to, one after the other, in this copy.
+    async fn run(self, gates: &[Gate]) -> Vec<Checked> {
+        let mut found = Vec::new();
+        for gate in gates {
+            if let Some(command) = gate.command() {
+                found.push(run(&gate.to_string(), command, &self.folder).await);
+            }
+        }
+        self.remove().await;
+        found
     }
 
     async fn remove(self) {

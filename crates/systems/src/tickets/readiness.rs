@@ -9,7 +9,8 @@ use tenure::databases::Query;
 use tenure::{Error, Tenure};
 
 use super::family::Family;
-use super::kept::{TICKET, gate, is_kind, is_state, ready};
+use super::judge;
+use super::kept::{BUNDLE, Bundle, TICKET, WorkOrder, gate, is_kind, is_state, read, ready, recorded};
 
 /// Tickets that one look goes through.
 const PAGE: usize = 100;
@@ -81,7 +82,8 @@ impl Readiness {
         Ok(true)
     }
 
-    /// A work order that was executed and has no gate gets one: somebody has committed it by hand.
+    /// A work order that was executed and has no gate gets one: it was committed under a table that asks for none. A person is asked
+    /// where the ticket wants that, as if its runner had made the gate.
     async fn submit(&self, ticket: ItemId) -> Result<bool, Error> {
         let family = Family::of(&self.tenure, ticket).await?;
         let Some(order) = family.orders().next_back().filter(|order| is_state(order, "EXECUTED")) else {
@@ -90,8 +92,12 @@ impl Readiness {
         if family.gate_of(order.id).is_some() {
             return Ok(false);
         }
+        let whole = self.tenure.whole(order.id).await?;
+        let planned: Option<WorkOrder> = read(whole.payload.as_ref());
+        let made: Option<Bundle> = recorded(&whole.records, BUNDLE);
+        let awaits = planned.zip(made).is_some_and(|(planned, made)| judge::awaits(&planned, &made));
         let system = Actor::new(Role::System, "tickets".parse()?);
-        self.tenure.acting(self.store.clone(), system).create(gate(order.id, ticket, false)).await?;
+        self.tenure.acting(self.store.clone(), system).create(gate(order.id, ticket, awaits)).await?;
         Ok(true)
     }
 }

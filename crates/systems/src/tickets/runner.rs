@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::core::id::ItemId;
+use tenure::core::lifecycle::guard::Guard;
 use tenure::{Done, Failure, Job, Tenure};
 
 use super::artifact::checked;
@@ -31,11 +32,8 @@ pub(super) async fn execute(tenure: Tenure, executor: Arc<dyn Executor>, job: Jo
         Err(_) => Bundle::of(job.id(), &order, Made::exhausted(order.budget_ms), began.elapsed()),
     };
     let awaits = judge::awaits(&order, &bundle);
-    Done::default().record(BUNDLE, ONLY, &checked(BUNDLE, bundle)?)?.create(gate(
-        job.id(),
-        order.ticket_id,
-        awaits,
-    ))
+    let gate = gate(job.id(), order.ticket_id, awaits);
+    Done::default().attest(Guard::OutputBundle).record(BUNDLE, ONLY, &checked(BUNDLE, bundle)?)?.create(gate)
 }
 
 impl Bundle {

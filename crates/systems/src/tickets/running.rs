@@ -40,10 +40,15 @@ pub enum Part {
     Gate,
 }
 
+impl Part {
+    pub const ALL: [Part; 3] = [Part::Readiness, Part::Scheduler, Part::Gate];
+}
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub parts: Vec<Part>,
-    /// Where the gate checks patches and runs the commands that tickets name. None: what runners have found counts.
+    /// Where the gate checks patches and runs the commands that tickets name, and believes no runner. None: what runners have
+    /// found counts.
     pub repository: Option<PathBuf>,
     /// How long what runs may go on when it is told to stop.
     pub grace: Duration,
@@ -53,8 +58,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        let parts = vec![Part::Readiness, Part::Scheduler, Part::Gate];
-        Settings { parts, repository: None, grace: Duration::from_secs(20), lease: None }
+        Settings { parts: Part::ALL.to_vec(), repository: None, grace: Duration::from_secs(20), lease: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
+use tenure::core::code::Code;
 use tenure::core::id::ItemId;
 use tenure::core::item::Link;
 use tenure::core::request::{Command, Create};
@@ -25,7 +26,7 @@ pub const TAGS_MAX: usize = 32;
 pub struct New {
     pub title: String,
     pub description: Option<String>,
-    /// Higher is sooner: a head start of a minute for each step.
+    /// Higher is sooner: a head start of a day for each step.
     pub priority: Option<i8>,
     pub tags: Vec<String>,
     pub depends: Vec<ItemId>,
@@ -130,6 +131,16 @@ impl Todos {
             Answer::Created(item) | Answer::Coalesced(item) => {
                 let receipt = item.head;
                 Ok(Changed { task: self.task(item.id).await?, receipt, fresh: reply.fresh })
+            }
+            Answer::Conflict { item, .. } if new.external_reference.is_some() => {
+                let reference = new.external_reference.as_deref().unwrap_or_default();
+                let has_it = self.task(item).await?;
+                let detail = format!(
+                    "the external reference {reference} is that of {item} ({}), which is another task",
+                    has_it.title
+                );
+                let refusal = Refusal::new(Code::IdempotencyConflict, detail).with("item", item.to_string());
+                Err(refusal.with("fix", format!("tenure todo show {item}")).into())
             }
             no => Err(no.into()),
         }

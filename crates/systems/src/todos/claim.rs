@@ -53,13 +53,15 @@ impl Todos {
             let on = self.task(id).await?;
             match on.state() {
                 "Verified" => {}
-                "Abandoned" => open.push(format!("{id} ({}) is Abandoned: remove it", on.title)),
-                state => open.push(format!("{id} ({}) is {state}", on.title)),
+                state => open.push(format!(
+                    "{id} ({}) is {state}; unless it must be, `tenure todo depend {} --remove {id}`",
+                    on.title,
+                    task.id()
+                )),
             }
         }
         let detail = format!("it depends on what is not verified: {}", open.join("; "));
-        let refusal = || Refusal::new(Code::TransitionRefused, detail).with("state", task.state());
-        Ok((!open.is_empty()).then(refusal))
+        Ok((!open.is_empty()).then(|| Refusal::new(Code::TransitionRefused, detail)))
     }
 
     /// The best task that can be claimed, claimed: by priority and age, with everything done that it depends on. None: there is
@@ -122,8 +124,15 @@ impl Todos {
         };
         let event = "abandon".parse().map_err(tenure::Error::from)?;
         let session = self.session.as_ref().map(|session| session.id);
+        let is_silent = reason.trim().is_empty();
         let step = Move { reason: Some(reason), attests, session, ..Move::new(id, event) };
-        self.changed(self.tenure.ask(Command::Move(step)).await?).await
+        match self.changed(self.tenure.ask(Command::Move(step)).await?).await {
+            Err(no) if is_silent && no.code() == Some(Code::InvalidRequest) => {
+                let refusal = Refusal::invalid("a task is given up for ever: say why");
+                Err(refusal.with("fix", format!("tenure todo abandon {id} --reason WHY")).into())
+            }
+            changed => changed,
+        }
     }
 
     /// The lease of a task that is mine: taken over if another session of mine holds it.
@@ -167,7 +176,10 @@ fn held(item: &Item, lease: &Lease) -> Error {
 fn nobodys(item: &Item, event: Event) -> Error {
     let problem = tenure::core::code::Problem::new(
         Code::TransitionRefused,
-        format!("{} is {}: nobody holds it; claim it first", item.id, item.state_name()),
+        match item.phase().is_ended() {
+            true => format!("{} is {}, which is final: nobody holds it", item.id, item.state_name()),
+            false => format!("{} is {}: nobody holds it; claim it first", item.id, item.state_name()),
+        },
     );
     let refused = Refused {
         item: item.id,

@@ -73,10 +73,15 @@ impl Todos {
         self.note(task.id(), vec![receipt(&proved.proof)?, run]).await
     }
 
-    /// Gives a task another plan: a new version. Not for who works on it; they would judge themselves.
+    /// Gives a task another plan: a new version. Not for agents; they would judge themselves. What is Abandoned is proved by nobody any
+    /// more; of what is Verified the proof is stale from then on.
     pub async fn replan(&self, id: ItemId, gates: Vec<Gate>) -> Result<Changed, Error> {
         let task = self.task(id).await?;
         self.only(Roles::NONE.with(Role::Api).with(Role::Human).with(Role::Admin))?;
+        if task.state() == "Abandoned" {
+            let detail = format!("{id} is Abandoned, which is final; a plan would hold for nothing");
+            return Err(Refusal::new(Code::TransitionRefused, detail).with("state", task.state()).into());
+        }
         if gates.len() > GATES_MAX {
             return Err(Refusal::invalid("gates: at most 32; more belong into a script").into());
         }

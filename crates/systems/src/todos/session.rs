@@ -65,6 +65,16 @@ pub async fn acquire(
     workspace: Option<String>,
     once: Option<&str>,
 ) -> Result<Session, Error> {
+    Ok(begin(tenure, agent, workspace, once).await?.0)
+}
+
+/// As [`acquire`], with whether it is new.
+pub async fn begin(
+    tenure: &Tenure,
+    agent: &Actor,
+    workspace: Option<String>,
+    once: Option<&str>,
+) -> Result<(Session, bool), Error> {
     let word = match once {
         Some(once) => tenure::core::hash::Hash::of_parts(&[agent.id.as_bytes(), once.as_bytes()]).to_string(),
         None => format!("{:016x}{:016x}", chance(), chance()),
@@ -78,11 +88,13 @@ pub async fn acquire(
     create.take = Some(Terms::default());
     create.name = once.map(|_| word.parse()).transpose().map_err(tenure::Error::from)?;
     let asked = tenure.acting(tenure.store().clone(), actor);
-    match asked.ask(Command::Create(create)).await?.answer {
+    let reply = asked.ask(Command::Create(create)).await?;
+    match reply.answer {
         Answer::Leased(leases) => {
             let granted: Option<&Granted> = leases.first();
             let session = granted.and_then(|granted| Session::of(&granted.item, workspace));
-            session.ok_or_else(|| Refusal::session("the session ended as it began").into())
+            let ended = || Refusal::session("the session ended as it began");
+            Ok((session.ok_or_else(ended)?, reply.fresh))
         }
         Answer::Same(_) => Err(Refusal::session("the session that this request began has ended").into()),
         no => Err(no.into()),

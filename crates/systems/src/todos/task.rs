@@ -7,9 +7,8 @@ use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::time::Time;
-use tenure::core::word::Label;
 use tenure::core::world::Record;
-use tenure::databases::{Order, Query, Whole};
+use tenure::databases::Whole;
 
 use super::plan::Plan;
 use super::receipt::{Proof, Receipt, Run};
@@ -230,23 +229,6 @@ impl Todos {
             Some(item) if item.table.kind.as_str() == KIND => Ok(()),
             Some(item) => Err(Refusal::invalid(format!("{id} is a {}, not a task", item.table.kind)).into()),
         }
-    }
-
-    /// Tasks in the order they were added, or the newest first; a page after one.
-    pub async fn list(
-        &self,
-        state: Option<Label>,
-        order: Order,
-        after: Option<ItemId>,
-        limit: usize,
-    ) -> Result<Vec<Task>, Error> {
-        let kind = Some(KIND.parse().map_err(tenure::Error::from)?);
-        let items = self.tenure.list(Query { kind, state, order, after, limit, ..Query::default() }).await?;
-        let mut tasks = Vec::with_capacity(items.len());
-        for item in items {
-            tasks.push(self.task(item.id).await?);
-        }
-        Ok(tasks)
     }
 
     /// The proof of a task, with the log entry that it was stored with.

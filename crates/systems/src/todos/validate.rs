@@ -4,10 +4,11 @@
 //! Whoever looks at every task is also told of tasks that wait for each other. What others prove is none the worse for those, so
 //! that they keep nobody from finishing a task.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure::core::code::Code;
+use tenure::core::entry::{Entry, Facts as Said};
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::databases::{PAGE_MAX, Query};
@@ -62,6 +63,25 @@ impl Scope {
             Scope::All => &CHECKS,
             Scope::Since => &CHECKS[..CHECKS.len() - 1],
         }
+    }
+}
+
+/// What has happened to a task since the mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Touched {
+    /// It was written down and nothing else: there is no receipt, it names no other task, and its history is that one entry, which was
+    /// read. A list of thousands is long, and most of it is this.
+    OnlyAdded,
+    Changed,
+}
+
+/// What the first entry that is seen of an item tells.
+fn by(entry: &Entry) -> Touched {
+    let Said::Create(birth) = &entry.facts else { return Touched::Changed };
+    let is_first = entry.version == 1 && entry.previous.is_none();
+    match is_first && birth.kind.as_str() == KIND && birth.links.is_empty() {
+        true => Touched::OnlyAdded,
+        false => Touched::Changed,
     }
 }
 
@@ -145,11 +165,15 @@ impl Todos {
         let reader = format!("todos/validated/{}", self.tenure.store());
         let mut position = self.tenure.mark(&reader).await?.unwrap_or(0);
         let began = position;
-        let mut touched = BTreeSet::new();
+        let mut touched: BTreeMap<ItemId, Touched> = BTreeMap::new();
         loop {
             let page = self.tenure.log(position, PAGE_MAX).await?;
-            let here = page.iter().filter(|(_, entry)| entry.store == *self.tenure.store());
-            touched.extend(here.map(|(_, entry)| entry.item));
+            for (_, entry) in page.iter().filter(|(_, entry)| entry.store == *self.tenure.store()) {
+                touched
+                    .entry(entry.item)
+                    .and_modify(|so_far| *so_far = Touched::Changed)
+                    .or_insert(by(entry));
+            }
             match page.last() {
                 Some((last, _)) => position = *last,
                 None => break,
@@ -158,7 +182,11 @@ impl Todos {
                 break;
             }
         }
-        for id in touched.into_iter().filter(|id| Some(*id) != except) {
+        for (id, how) in touched.into_iter().filter(|(id, _)| Some(*id) != except) {
+            if how == Touched::OnlyAdded {
+                report.looked_at += 1;
+                continue;
+            }
             match self.tenure.item(id).await {
                 Ok(item) if item.table.kind.as_str() == KIND => self.one(&item, report).await?,
                 // Of another kind, or removed when it had been kept for long enough.

@@ -1,6 +1,9 @@
 //! The workspace: where in which repository somebody works, and whether anything may be changed from there.
 //!
-//! Finding it reads three small files and starts no process. The commit and the tree are asked of `git`.
+//! Finding it and its commit reads a few small files and starts no process. The tree is asked of `git`.
+
+mod head;
+mod tree;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,10 +16,16 @@ use tenure::core::code::Code;
 
 use super::refusal::Refusal;
 
+pub use tree::Trees;
+
 /// Where the database of a repository is, from its root.
 pub const FOLDER: &str = ".tenure";
 /// What is never changed directly, unless a setting says otherwise.
 pub const PROTECTED: [&str; 6] = ["main", "master", "production", "stable", "release/*", "hotfix/*"];
+
+/// The way out of a protected branch. Whether a branch of that name can be made only the working copy knows:
+/// [`Workspace::way_out`].
+const SWITCH: &str = "git switch -c todo/";
 
 /// What a request says of the workspace it comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -54,12 +63,12 @@ impl Protected {
     pub fn judge(&self, facts: Option<&Facts>, what: &str) -> Result<(), Refusal> {
         let refused = |why: String| {
             let refusal = Refusal::new(Code::WorkspaceRequired, why);
-            Err(refusal.with("fix", format!("git switch -c todo/{what}")))
+            Err(refusal.with("fix", format!("{SWITCH}{what}")))
         };
         let Some(facts) = facts else {
-            return refused(
-                "no workspace is named: work in a git repository, on a branch of your own".into(),
-            );
+            let why = "no workspace is named: work in a git repository, on a branch of your own";
+            let fix = format!("git init -b todo/{what} todo-{what} && cd todo-{what}");
+            return Err(Refusal::new(Code::WorkspaceRequired, why).with("fix", fix));
         };
         match facts.branch.as_deref() {
             None => refused("no branch is checked out: what is done here would belong to none".into()),
@@ -126,42 +135,30 @@ impl Workspace {
     }
 
     /// The same with commit and tree, for a proof.
-    pub fn proved(&self) -> Result<Facts, NotGit> {
-        Ok(Facts { commit: self.commit()?, tree: Some(self.tree()?), ..self.facts() })
+    pub fn proved(&self, trees: &Trees) -> Result<Facts, NotGit> {
+        Ok(Facts { commit: self.commit()?, tree: Some(trees.now()?), ..self.facts() })
+    }
+
+    /// The same way out as a refusal proposes, with a branch that can be made here: nobody has one of that name, in this working copy or
+    /// in another. None: it proposes something else.
+    pub fn way_out(&self, fix: &str) -> Result<Option<String>, NotGit> {
+        let Some(what) = fix.strip_prefix(SWITCH) else { return Ok(None) };
+        let said = text(&self.said(["for-each-ref", "--format=%(refname)", "refs/heads"], &[])?);
+        let taken: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("refs/heads/")).collect();
+        Ok(Some(format!("git switch -c {}", free_branch(what, &taken))))
+    }
+
+    /// What all working copies of the repository share.
+    fn common_dir(&self) -> PathBuf {
+        match fs::read_to_string(self.git_dir.join("commondir")) {
+            Ok(common) => self.git_dir.join(common.trim_end()),
+            Err(_) => self.git_dir.clone(),
+        }
     }
 
     /// Held by whoever runs gates here. In the folder of git, so that no tree has it.
     pub fn lock_file(&self) -> PathBuf {
         self.git_dir.join("tenure-gates.lock")
-    }
-
-    /// None: there is no commit yet.
-    pub fn commit(&self) -> Result<Option<String>, NotGit> {
-        let said = self.git(["rev-parse", "--verify", "--quiet", "HEAD"], &[])?;
-        Ok(said.status.success().then(|| text(&said.stdout)))
-    }
-
-    /// The tree of the working copy as it is, without Tenure's own folder. The index and the objects that this needs are made
-    /// elsewhere: nothing in the repository is touched.
-    pub fn tree(&self) -> Result<String, NotGit> {
-        let scratch = tempfile::tempdir()?;
-        let index = scratch.path().join("index");
-        // What git knows of unchanged files it need not read again.
-        if fs::metadata(self.git_dir.join("index")).is_ok() {
-            fs::copy(self.git_dir.join("index"), &index)?;
-        }
-        let objects = text(&self.said(["rev-parse", "--git-path", "objects"], &[])?);
-        let objects = self.root.join(objects);
-        let made = scratch.path().join("objects");
-        fs::create_dir(&made)?;
-        let variables: [(&str, &OsStr); 3] = [
-            ("GIT_INDEX_FILE", index.as_os_str()),
-            ("GIT_OBJECT_DIRECTORY", made.as_os_str()),
-            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str()),
-        ];
-        self.said(["add", "--all", "--", "."], &variables)?;
-        self.said(["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", FOLDER], &variables)?;
-        Ok(text(&self.said(["write-tree"], &variables)?))
     }
 
     fn said<const N: usize>(
@@ -187,6 +184,20 @@ impl Workspace {
         git.args(arguments).envs(variables.iter().copied()).env("GIT_OPTIONAL_LOCKS", "0");
         Ok(git.current_dir(&self.root).stdin(Stdio::null()).output()?)
     }
+}
+
+/// A name for a branch that is not taken. A branch is a file and what is before a `/` a folder, so that neither may be in the other's
+/// place.
+fn free_branch(what: &str, taken: &[&str]) -> String {
+    let before = if taken.contains(&"todo") { "todo-" } else { "todo/" };
+    let is_free = |name: &String| {
+        taken.iter().all(|other| {
+            other.strip_prefix(name).is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        })
+    };
+    let others = (2..).map(|number: u64| format!("{before}{what}-{number}"));
+    let mut names = std::iter::once(format!("{before}{what}")).chain(others);
+    names.find(is_free).expect("there are more numbers than branches")
 }
 
 /// The folder of the repository that all worktrees share. A submodule is a repository of its own.
@@ -246,8 +257,25 @@ mod tests {
         }
         assert!(protected.judge(Some(&facts(None)), "01X").is_err(), "a detached head");
         assert!(protected.judge(None, "01X").is_err(), "no workspace at all");
+        let nowhere = protected.judge(None, "01X").unwrap_err();
+        assert_eq!(nowhere.more["fix"], "git init -b todo/01X todo-01X && cd todo-01X");
         let own = Protected::new(["trunk", "*-frozen"]);
         assert!(own.judge(Some(&facts(Some("v1-frozen"))), "x").is_err());
         assert_eq!(own.judge(Some(&facts(Some("main"))), "x"), Ok(()), "the list is a setting");
+    }
+
+    // covers: T-07
+    #[test]
+    fn a_branch_is_proposed_that_nobody_has() {
+        let cases: [(&[&str], &str); 5] = [
+            (&["main", "todo/nextish"], "todo/next"),
+            (&["todo/next"], "todo/next-2"),
+            (&["todo/next", "todo/next-2"], "todo/next-3"),
+            (&["todo/next/deeper"], "todo/next-2"),
+            (&["todo"], "todo-next"),
+        ];
+        for (taken, expected) in cases {
+            assert_eq!(free_branch("next", taken), expected, "{taken:?}");
+        }
     }
 }

@@ -7,3 +7,4 @@ mod kills;
 pub mod kit;
 mod lost;
 mod reasons;
+mod repository;

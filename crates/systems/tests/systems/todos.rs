@@ -13,8 +13,8 @@ use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Take, Terms};
-use tenure::databases::Order;
 use tenure_systems::gate::Gate;
+use tenure_systems::todos::list::Wanted;
 use tenure_systems::todos::receipt::{Artifact, GateResult, Proof, Run, VALIDATE};
 use tenure_systems::todos::validate::{LIMIT, Scope};
 use tenure_systems::todos::workspace::Facts;
@@ -435,7 +435,7 @@ fn a_task_keeps_what_it_was_added_with_and_its_reference_is_unique() {
         }
         let children = tenure.linked(parent, None, 10).await.unwrap();
         assert_eq!(children.iter().map(|item| item.id).collect::<Vec<_>>(), [task.id()]);
-        assert_eq!(todos.list(None, Order::Oldest, None, 10).await.unwrap().len(), 2);
+        assert_eq!(todos.list(&Wanted { limit: 10, ..Wanted::default() }).await.unwrap().tasks.len(), 2);
     });
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tenure_core::control::QueueKey;
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
+use tenure_core::follower::is_standing_webhook;
 use tenure_core::id::{ExecutionId, ItemId};
 use tenure_core::item::Item;
 use tenure_core::replay::names;
@@ -19,7 +20,7 @@ pub fn decides_the_same(world: &World, request: &Request, draw: &Draw, decision:
 
 /// What a database would lock and load: what the request needs, what names and lanes point to, the lanes of the items,
 /// and of every item the committed execution, the payload and what it is linked to. Of what may be removed also its entries,
-/// the names in them, its messages and what is linked to it.
+/// the names in them, its messages, what is linked to it and who follows the log.
 fn load(world: &World, request: &Request) -> World {
     let mut need = Need::default();
     request.needs(&world.tables, &mut need);
@@ -69,6 +70,12 @@ fn load(world: &World, request: &Request) -> World {
         .collect();
     items.extend(linked);
     items.extend(part.linked.iter().map(|(_, from)| *from));
+    for store in &need.followed {
+        let webhooks = world.items.values().filter(|item| is_standing_webhook(item, store));
+        items.extend(webhooks.map(|item| item.id));
+        part.marks.clone_from(&world.marks);
+        part.places.extend(need.removals.iter().filter_map(|id| Some((*id, *world.places.get(id)?))));
+    }
     let mut executions = need.executions.clone();
     for item in items.iter().filter_map(|id| world.items.get(id)) {
         executions.extend(item.committed.map(|fence| ExecutionId { item: item.id, fence }));

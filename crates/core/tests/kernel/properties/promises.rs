@@ -83,7 +83,7 @@ fn removed_is_needed_by_nobody(item: &Item, before: &World, after: &World) {
     assert_eq!(before.items.values().map(|other| &**other).find(needs_it), None);
     assert!(after.executions_of(item.id).next().is_none(), "its executions go with it");
     assert!(after.records.values().all(|record| record.item != item.id), "its records go with it");
-    assert!(before.messages.iter().all(|message| message.item != item.id), "its messages were delivered");
+    assert!(after.messages.iter().all(|message| message.item != item.id), "its messages go with it");
     assert!(!after.payloads.contains_key(&item.id) && !after.outputs.contains_key(&item.id));
     for named in after.names.values() {
         match named {

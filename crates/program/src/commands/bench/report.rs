@@ -78,7 +78,7 @@ pub fn show(rows: Vec<Row>, as_json: bool, output: &mut Output) -> Result<(), Er
     output.table(headings, rows.iter().map(cells))?;
     output.line(
         "\nA ratio is rate ÷ limit; of acquire_deep, drain_1m and latency it is cost ÷ cost, of idle the share of a core, of \
-         http_work the milliseconds that are added to a job, of http_idle, http_polls and documents memory ÷ memory: there less is better.",
+         http_work the milliseconds that are added to a job, of http_idle, http_polls and documents memory ÷ memory, of a command about tasks its median ÷ its target: there less is better.",
     )
 }
 

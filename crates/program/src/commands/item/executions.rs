@@ -8,7 +8,7 @@ use crate::cli::ItemOne;
 use crate::client::Client;
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
-use crate::output::Output;
+use crate::output::{Output, joined};
 
 /// As the service has them.
 #[derive(Deserialize)]
@@ -25,6 +25,9 @@ struct Shown {
     finished_at: Option<String>,
     ended_by: Option<String>,
     reason: Option<String>,
+    /// The last that its worker said, as far as it was kept.
+    #[serde(default)]
+    lines: Vec<String>,
 }
 
 pub fn run(of: Of, arguments: &ItemOne, output: &mut Output) -> Result<Outcome, Error> {
@@ -42,21 +45,25 @@ pub fn run(of: Of, arguments: &ItemOne, output: &mut Output) -> Result<Outcome, 
         true => output.line("none yet")?,
         false => {
             let headings = ["attempt", "status", "owner", "started", "ended", "by", "reason"];
-            output.table(headings, page.items.into_iter().map(row))?;
+            output.table(headings, page.items.iter().map(row))?;
+            for one in page.items.iter().filter(|one| !one.lines.is_empty()) {
+                output.line(format_args!("\nattempt {} said last:", one.attempt))?;
+                one.lines.iter().try_for_each(|line| output.line(format_args!("  {line}")))?;
+            }
         }
     }
     Ok(Outcome::Done)
 }
 
-fn row(one: Shown) -> [String; 7] {
-    let time = |time: Option<String>| time.as_deref().map_or(String::new(), to_the_second);
+fn row(one: &Shown) -> [String; 7] {
+    let time = |time: &Option<String>| time.as_deref().map_or(String::new(), to_the_second);
     [
         one.attempt.to_string(),
-        one.status,
-        one.lease_owner,
-        time(one.started_at),
-        time(one.finished_at),
-        one.ended_by.unwrap_or_default(),
-        one.reason.unwrap_or_default(),
+        one.status.clone(),
+        one.lease_owner.clone(),
+        time(&one.started_at),
+        time(&one.finished_at),
+        one.ended_by.clone().unwrap_or_default(),
+        one.reason.as_deref().map(joined).unwrap_or_default(),
     ]
 }

@@ -27,8 +27,18 @@ impl Page {
     }
 }
 
+/// A no where there is no such kind. Who may not ask is not told.
+pub async fn is_kind(client: &Client, kind: &str) -> Result<(), Error> {
+    match client.get(Target::new(["v1", "lifecycles", kind])).await {
+        Err(Error::Refused(refused)) if refused.code != "NOT_FOUND" => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 pub fn run(
     target: &Target,
+    kind: Option<&str>,
     which: &Which,
     at: &At,
     json: bool,
@@ -43,6 +53,10 @@ pub fn run(
         return Ok(Outcome::Done);
     }
     if page.items.is_empty() {
+        // Nothing of a kind that there is is an answer; a slip in its name is none.
+        if let Some(kind) = kind {
+            block_on(async { is_kind(&Client::at(at, Access::Existing).await?, kind).await })?;
+        }
         output.line("none")?;
         return Ok(Outcome::Done);
     }

@@ -5,10 +5,11 @@ use std::io::{self, Read};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tenure_databases::outside;
 use tenure_server::REQUEST_BYTES_MAX;
 
 use super::Of;
-use crate::cli::{At, New};
+use crate::cli::{At, New, span};
 use crate::client::{Client, Reply};
 use crate::database::{Access, run as block_on};
 use crate::outcome::Error;
@@ -32,12 +33,17 @@ struct Create<'a> {
 
 pub fn create(of: Of, kind: Option<&str>, new: &New, at: &At) -> Result<Reply, Error> {
     let payload = payload(new.payload.as_deref())?;
+    // A span counts from now; whatever else it is, the service judges.
+    let run_at = new.run_at.as_ref().map(|text| match span(text) {
+        Ok(span) => outside::now().after(span).to_string(),
+        Err(_) => text.clone(),
+    });
     let body = Create {
         kind,
         payload: &payload,
         key: new.key.as_deref(),
         priority: new.priority,
-        run_at: new.run_at.as_deref(),
+        run_at: run_at.as_deref(),
         idempotency_key: new.idempotency_key.as_deref(),
         max_attempts: new.max_attempts,
     };

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::outcome::Error;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, styled};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, joined, styled, under};
 
 /// The fields of the service's answer that are shown.
 #[derive(Debug, Deserialize)]
@@ -85,7 +85,7 @@ pub fn row(item: &Shown) -> [String; 7] {
         item.attempt.to_string(),
         item.key.clone().unwrap_or_default(),
         to_the_second(&item.updated_at),
-        item.reason().and_then(|reason| reason.lines().last()).unwrap_or_default().to_string(),
+        item.reason().map(joined).unwrap_or_default(),
     ]
 }
 
@@ -103,8 +103,11 @@ pub fn whole(item: &Shown, output: &mut Output) -> Result<(), Error> {
         None => Ok(()),
     };
     let attempts = match item.max_attempts {
-        Some(most) => format!("{} ({} failed, {most} may)", item.attempt, item.failures),
-        None => format!("{} ({} failed)", item.attempt, item.failures),
+        Some(most) => {
+            let left = most.saturating_sub(item.failures);
+            format!("{} made, {} failed, {left} left", item.attempt, item.failures)
+        }
+        None => format!("{} made, {} failed", item.attempt, item.failures),
     };
     let raw = |value: &Option<Box<RawValue>>| value.as_ref().map(|raw| raw.get().to_string());
     say("store", Some(item.store.clone()))?;
@@ -120,5 +123,5 @@ pub fn whole(item: &Shown, output: &mut Output) -> Result<(), Error> {
     say("held by", lease.map(|lease| format!("{} until {}", lease.owner_id, lease.lease_expires_at)))?;
     say("payload", raw(&item.payload))?;
     say("output", raw(&item.output))?;
-    say("failure", item.reason().map(str::to_string))
+    say("failure", item.reason().map(|reason| under(reason, 14)))
 }

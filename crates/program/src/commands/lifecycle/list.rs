@@ -33,7 +33,7 @@ pub fn run(arguments: &List, output: &mut Output) -> Result<Outcome, Error> {
     } else {
         let rows =
             listed.into_iter().map(|it| [it.kind, it.system.into(), it.states.to_string(), it.summary]);
-        output.table(["KIND", "SYSTEM", "STATES", "SUMMARY"], rows)?;
+        output.table(["kind", "system", "states", "summary"], rows)?;
     }
     Ok(Outcome::Done)
 }
@@ -66,7 +66,7 @@ fn in_force(reach: &Reach, json: bool, output: &mut Output) -> Result<Outcome, E
     let rows = briefs
         .into_iter()
         .map(|it| [it.kind, it.hash.chars().take(HASH_DIGITS).collect(), first_sentence(&it.summary)]);
-    output.table(["KIND", "VERSION", "SUMMARY"], rows)?;
+    output.table(["kind", "version", "summary"], rows)?;
     Ok(Outcome::Done)
 }
 

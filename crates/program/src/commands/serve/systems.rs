@@ -1,4 +1,4 @@
-//! What the systems do by themselves while a server runs: each of them unless `--without` leaves it to others.
+//! What the systems do by themselves while a server runs: each of them, and each of their parts, unless `--without` leaves it to others.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,9 +12,10 @@ use tenure_systems::claims::{self, Retries};
 use tenure_systems::runs::builtin::{BUILTIN, builtin};
 use tenure_systems::runs::files::Files;
 use tenure_systems::runs::{self, Library, Pipeline};
-use tenure_systems::tickets;
+use tenure_systems::{process, tickets};
 
 use crate::cli::Serve;
+use crate::commands::work::keeper::Keeper;
 use crate::outcome::Error;
 
 /// What the routes of the systems need.
@@ -29,6 +30,8 @@ pub struct Working {
     claims: Option<claims::Running>,
     runs: Option<runs::Running>,
     tickets: Option<tickets::Running>,
+    /// Of what steps and gates start. None: nothing is started here.
+    _keeper: Option<Arc<Keeper>>,
 }
 
 impl Systems {
@@ -38,14 +41,29 @@ impl Systems {
         Ok(Systems { claims: of_claims(arguments)?, library, pipeline: pipeline(arguments)? })
     }
 
+    /// The folder of documents.
+    pub fn files(&self) -> String {
+        self.library.files.folder().display().to_string()
+    }
+
     pub fn served_by(&self, app: App) -> App {
         app.with_claims(self.claims.clone()).keeping(self.library.clone())
     }
 
     pub async fn start(self, arguments: &Serve, tenure: &Tenure, place: &Url) -> Result<Working, Error> {
-        let claims = match arguments.runs("claims") {
-            true => Some(claims::start(tenure, self.claims).map_err(|why| Error::Part(why.to_string()))?),
-            false => None,
+        let keeper = keeper(arguments)?;
+        let parts = [
+            ("orchestrator", claims::Part::Orchestrator),
+            ("decomposers", claims::Part::Decomposers),
+            ("verdicts", claims::Part::Verdicts),
+        ];
+        let parts = arguments.parts_of("claims", parts);
+        let claims = match parts.is_empty() {
+            true => None,
+            false => {
+                let started = claims::start(tenure, claims::Settings { parts, ..self.claims });
+                Some(started.map_err(|why| Error::Part(why.to_string()))?)
+            }
         };
         let runs = match arguments.runs("runs") {
             true => {
@@ -59,12 +77,17 @@ impl Systems {
             }
             false => None,
         };
-        let tickets = arguments.runs("tickets").then(|| {
-            let repository = arguments.repository.clone();
-            let settings = tickets::Settings { repository, grace: arguments.grace, ..Default::default() };
-            tickets::start(tenure, settings)
+        let parts = [
+            ("readiness", tickets::Part::Readiness),
+            ("scheduler", tickets::Part::Scheduler),
+            ("gate", tickets::Part::Gate),
+        ];
+        let parts = arguments.parts_of("tickets", parts);
+        let tickets = (!parts.is_empty()).then(|| {
+            let (repository, grace) = (arguments.repository.clone(), arguments.grace);
+            tickets::start(tenure, tickets::Settings { parts, repository, grace, lease: None })
         });
-        Ok(Working { claims, runs, tickets })
+        Ok(Working { claims, runs, tickets, _keeper: keeper })
     }
 }
 
@@ -82,8 +105,24 @@ impl Working {
     }
 }
 
+/// Commands die with this process, also when it is killed.
+fn keeper(arguments: &Serve) -> Result<Option<Arc<Keeper>>, Error> {
+    let has_commands = arguments.steps.iter().any(|step| step.command.is_some());
+    if !has_commands && arguments.repository.is_none() {
+        return Ok(None);
+    }
+    let keeper = Arc::new(Keeper::start(&format!("serve-{}", std::process::id()))?);
+    process::kept_by(&keeper);
+    Ok(Some(keeper))
+}
+
 fn of_claims(arguments: &Serve) -> Result<claims::Settings, Error> {
-    let decomposers = Decomposers::from_environment(&arguments.claims.domains).map_err(Error::Part)?;
+    let decomposers = Decomposers::from_environment(&arguments.claims.domains).map_err(|why| {
+        let then =
+            "set the variable where the server is started, or choose another decomposer for the domain"
+                .to_string();
+        Error::NotPossible { what: format!("[claims.domains] of tenure.toml: {why}"), then }
+    })?;
     let retries = Retries { max: arguments.claim_retries.into(), ..Retries::default() };
     let policy = Arc::new(arguments.claims.policy.clone());
     Ok(claims::Settings { retries, policy, grace: arguments.grace, ..claims::Settings::with(decomposers) })

@@ -95,6 +95,9 @@ fn lines(run: &Run) -> Vec<(&'static str, String)> {
     if let Some(gate) = &run.gate_id {
         lines.push(("gate", format!("{gate}: {}", run.gate_state.as_deref().unwrap_or_default())));
     }
+    for next in next(run) {
+        lines.push(("next", next));
+    }
     for gate in run.run_record["gates"].as_array().into_iter().flatten() {
         let mark = if gate["passed"] == true { styled(GOOD, "passed") } else { styled(BAD, "failed") };
         lines.push(("", format!("{mark} {}: {}", text(&gate["gate"]), text(&gate["detail"]))));
@@ -110,6 +113,23 @@ fn lines(run: &Run) -> Vec<(&'static str, String)> {
         }
     }
     lines
+}
+
+/// What a run waits for that has not paused.
+fn next(run: &Run) -> Vec<String> {
+    let patch = &run.output_bundle["patch"];
+    match (run.work_order_state.as_deref(), run.gate_state.as_deref(), &run.gate_id) {
+        (Some("CREATED"), ..) => {
+            vec!["a runner carries it out: tenure runner -- COMMAND, in a git repository".to_string()]
+        }
+        (_, Some("AWAITING"), Some(gate)) => {
+            let diff = patch["base"].as_str().zip(patch["branch"].as_str());
+            let look = diff.map(|(base, branch)| format!("look at it: git diff {base}..{branch}"));
+            let say = format!("say so: tenure inbox approve {gate} --note NOTE, or reject");
+            look.into_iter().chain([say]).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn text(value: &Value) -> String {

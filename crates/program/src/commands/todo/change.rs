@@ -24,7 +24,7 @@ pub fn add(arguments: &TodoAdd, output: &mut Output) -> Result<Outcome, Error> {
     });
     let reply = block_on(async {
         let desk = Desk::open(&arguments.at).await?;
-        desk.client.post(todos(), &desk.by(more)).await
+        desk.post(todos(), &desk.by(more)).await
     })?;
     told(&reply, arguments.form, output)
 }
@@ -37,7 +37,7 @@ struct Next {
 pub fn next(arguments: &TodoNext, output: &mut Output) -> Result<Outcome, Error> {
     let reply = block_on(async {
         let desk = Desk::open(&arguments.at).await?;
-        desk.client.post(Target::new(["v1", "todos", "next"]), &desk.by(Value::Null)).await
+        desk.post(Target::new(["v1", "todos", "next"]), &desk.by(Value::Null)).await
     })?;
     let next: Next = reply.read()?;
     match (&next.todo, arguments.form.json) {
@@ -76,7 +76,7 @@ pub fn plan(arguments: &TodoPlan, output: &mut Output) -> Result<Outcome, Error>
     let TodoPlan { id, gates, at, form } = arguments;
     let reply = block_on(async {
         let desk = Desk::open(at).await?;
-        desk.change(id, "plan", json!({ "gates": gates })).await
+        desk.change(id, "plan", json!({ "gates": gates, "session": desk.session() })).await
     })?;
     told(&reply, *form, output)
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tenure_core::word::Store;
 use tenure_systems::todos::Settings;
@@ -28,6 +29,14 @@ pub struct Desk {
     pub client: Client,
     pub workspace: Option<Workspace>,
     session: Option<String>,
+    /// `ROLE:NAME`.
+    who: String,
+}
+
+/// Of a session.
+#[derive(Deserialize)]
+struct Whose {
+    agent_id: String,
 }
 
 impl Desk {
@@ -52,8 +61,8 @@ impl Desk {
             }
         };
         let client = Client::with(&reach, store, Access::MayCreate, loops, settings(&at.guarded)).await?;
-        let client = client.acting(actor(at.agent.as_deref()));
-        Ok(Desk { client, workspace, session: at.session.clone() })
+        let who = actor(at.agent.as_deref());
+        Ok(Desk { client: client.acting(&who), workspace, session: at.session.clone(), who })
     }
 
     /// Who does it and from where, in the body of every change.
@@ -76,19 +85,57 @@ impl Desk {
         self.session.as_deref()
     }
 
-    /// A look is a command of the session too: what is claimed in it lasts from now on. One that has ended hinders no look.
-    pub async fn attend(&self) -> Result<(), Error> {
-        let Some(session) = &self.session else { return Ok(()) };
+    /// A look is a command of the session too: what is claimed in it lasts from now on. One that has ended hinders no look. Whose it is,
+    /// if it lives.
+    pub async fn attend(&self) -> Result<Option<String>, Error> {
+        let Some(session) = &self.session else { return Ok(None) };
         match self.client.post(sessions(), &json!({ "session": session })).await {
-            Err(Error::Refused(_)) | Ok(_) => Ok(()),
+            Ok(reply) => Ok(Some(reply.read::<Whose>()?.agent_id)),
+            Err(Error::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Who asks, where no session says it.
+    pub fn me(&self) -> String {
+        self.who.split_once(':').map_or("", |(_, name)| name).to_string()
     }
 
     /// Changes a task. A gate never changes the task that it decides.
     pub async fn change(&self, id: &str, what: &str, more: Value) -> Result<Reply, Error> {
         decided(id)?;
-        self.client.post(Target::new(["v1", "todos", id, what]), &more).await
+        let asked = self.post(Target::new(["v1", "todos", id, what]), &more).await;
+        asked.map_err(|error| match error {
+            Error::Refused(mut no) => {
+                no.allowed = no.allowed.iter().filter_map(|event| command(event, id)).collect();
+                Error::Refused(no)
+            }
+            error => error,
+        })
+    }
+
+    /// Asks for a change. What is refused because of the workspace comes back with a command that works in this one.
+    pub async fn post(&self, target: Target, body: &Value) -> Result<Reply, Error> {
+        self.client.post(target, body).await.map_err(|error| match error {
+            Error::Refused(mut no) if no.code == "WORKSPACE_REQUIRED" => {
+                let proposed = self.workspace.as_ref().zip(no.fix.as_deref());
+                let way_out = proposed.and_then(|(workspace, fix)| workspace.way_out(fix).ok().flatten());
+                no.fix = way_out.or(no.fix.take());
+                Error::Refused(no)
+            }
+            error => error,
+        })
+    }
+}
+
+/// The command that does what an event of the lifecycle stands for. None: nobody has to, time does.
+fn command(event: &str, id: &str) -> Option<String> {
+    match event {
+        "lease" => Some(format!("`tenure todo claim {id}`")),
+        "commit" => Some(format!("`tenure todo done {id}`")),
+        "release" => Some(format!("`tenure todo release {id}`")),
+        "abandon" => Some(format!("`tenure todo abandon {id} --reason WHY`")),
+        _ => None,
     }
 }
 

@@ -65,17 +65,27 @@ async fn prove(
     output: &mut Output,
 ) -> Result<(Facts, Proof, Run), Error> {
     let started_at = Some(outside::now());
-    let facts = workspace.proved()?;
+    let trees = workspace.trees()?;
+    let facts = workspace.proved(&trees)?;
     let _alone = alone(workspace, deadline).await?;
     let (mut results, mut artifacts) = (vec![validate(desk, todo, &facts, deadline).await?], Vec::new());
     let mut runs: Vec<GateRun> = Vec::new();
-    let keeper = Arc::new(Keeper::start(&format!("todo-{}", std::process::id()))?);
+    // A process more: only for commands.
+    let mut keeper: Option<Arc<Keeper>> = None;
     for text in &todo.gates {
         let gate: Gate = text.parse().map_err(|why| Error::Strange(format!("{why}")))?;
+        if keeper.is_none() && gate.runs() {
+            keeper = Some(Arc::new(Keeper::start(&format!("todo-{}", std::process::id()))?));
+        }
         output.remark(format_args!("running {gate}"));
-        let Ran { result, run, artifact } = gates::run(&gate, todo, workspace, &keeper, deadline).await?;
-        let said = if result.passed { "passed" } else { "did not pass" };
-        output.remark(format_args!("{said}: {gate} ({})", seconds(Duration::from_millis(run.duration_ms))));
+        let Ran { result, run, artifact } =
+            gates::run(&gate, todo, workspace, keeper.as_ref(), deadline).await?;
+        let took = seconds(Duration::from_millis(run.duration_ms));
+        match (result.passed, gate.is_human()) {
+            (true, _) => output.remark(format_args!("passed: {gate} ({took})")),
+            (false, true) => output.remark(format_args!("waits for a person: {gate}")),
+            (false, false) => output.remark(format_args!("did not pass: {gate} ({took})")),
+        }
         if !result.passed {
             run.output.lines().for_each(|line| output.remark(format_args!("  {line}")));
         }
@@ -83,8 +93,8 @@ async fn prove(
         runs.push(run);
         artifacts.extend(artifact);
     }
-    let after = workspace.proved()?;
-    if after != facts {
+    // Where nothing ran, nothing was changed by it.
+    if keeper.is_some() && workspace.proved(&trees)? != facts {
         let detail =
             "the gates changed the tree that they were run on: let git ignore what they write, or commit it";
         let code = "VERIFICATION_REQUIRED".to_string();

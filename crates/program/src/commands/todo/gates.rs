@@ -78,12 +78,13 @@ pub async fn run(
     gate: &Gate,
     todo: &Shown,
     workspace: &Workspace,
-    keeper: &Arc<Keeper>,
+    keeper: Option<&Arc<Keeper>>,
     deadline: Deadline,
 ) -> Result<Ran, Error> {
     let began = Stopwatch::start();
     let mut ran = match &gate.check {
         Check::Cmd(command) | Check::Test(command) | Check::Build(command) => {
+            let keeper = keeper.expect("whoever runs a command has somebody who ends it");
             let (status, heard) = run_command(command, todo, workspace, keeper, deadline).await?;
             Ran::of(gate, Some(exit_code(status)), status.success(), &heard, workspace)
         }

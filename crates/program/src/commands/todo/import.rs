@@ -8,7 +8,7 @@ use super::shown::Shown;
 use crate::cli::TodoImport;
 use crate::database::run as block_on;
 use crate::outcome::{Error, Outcome};
-use crate::output::{Output, count};
+use crate::output::{Output, count, grouped};
 
 /// A longer list is not read by anybody.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -21,9 +21,9 @@ pub fn run(arguments: &TodoImport, output: &mut Output) -> Result<Outcome, Error
     }
     let text = std::fs::read_to_string(file).map_err(unreadable)?;
     let entries = checklist::read(&text, file);
-    let ids = block_on(async {
+    let (ids, fresh) = block_on(async {
         let desk = Desk::open(&arguments.at).await?;
-        let mut ids: Vec<String> = Vec::new();
+        let (mut ids, mut fresh): (Vec<String>, usize) = (Vec::new(), 0);
         for entry in &entries {
             let parent = entry.parent.map(|parent| ids[parent].clone());
             let more = json!({
@@ -31,17 +31,19 @@ pub fn run(arguments: &TodoImport, output: &mut Output) -> Result<Outcome, Error
                 "parent": parent,
                 "external_reference": entry.external_reference,
             });
-            let made: Shown = desk.client.post(todos(), &desk.by(more)).await?.read()?;
-            ids.push(made.todo_id);
+            let reply = desk.post(todos(), &desk.by(more)).await?;
+            fresh += usize::from(reply.made);
+            ids.push(reply.read::<Shown>()?.todo_id);
         }
-        Ok(ids)
+        Ok((ids, fresh))
     })?;
     if arguments.form.json {
-        output.json(&json!({ "todos": ids }))?;
+        output.json(&json!({ "todos": ids, "new": fresh }))?;
     } else {
         output.line(format_args!(
-            "{file}: {}; importing it again adds only what is new",
-            count(ids.len(), "task")
+            "{file}: {}, {} new; importing it again adds only what is new",
+            count(ids.len(), "task"),
+            grouped(fresh as u64)
         ))?;
     }
     Ok(Outcome::Done)

@@ -15,13 +15,14 @@ use crate::cli::{TodoList, TodoOne};
 use crate::client::{Reply, Target};
 use crate::database::run as block_on;
 use crate::outcome::{Error, Outcome};
-use crate::output::Output;
+use crate::output::{Output, grouped};
 
 /// As the service has it; what was fetched in several pages is shown as one.
 #[derive(Serialize, Deserialize)]
 struct Page {
     items: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
+    total: Option<u64>,
 }
 
 impl Page {
@@ -32,19 +33,33 @@ impl Page {
     }
 }
 
+/// What is asked for, in one state or in all.
+fn asked(arguments: &TodoList, me: &str, state: Option<&str>) -> Target {
+    let order = if arguments.all { "oldest" } else { "next" };
+    todos()
+        .with("state", state)
+        .with("order", Some(order))
+        .with("count", Some(true))
+        .with("tag", arguments.tag.as_ref())
+        .with("owner", arguments.mine.then_some(me))
+        .with("ready", arguments.ready.then_some(true))
+}
+
 pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> {
     // What is worked on comes first; what is over is asked for.
-    let states: Vec<Option<&str>> = match (&arguments.state, arguments.all) {
+    let states: Vec<Option<&str>> = match (&arguments.state, arguments) {
         (Some(state), _) => vec![Some(state)],
-        (None, true) => vec![None],
-        (None, false) => vec![Some("Claimed"), Some("Draft")],
+        (None, TodoList { all: true, .. }) => vec![None],
+        (None, TodoList { mine: true, .. }) => vec![Some("Claimed")],
+        (None, TodoList { ready: true, .. }) => vec![Some("Draft")],
+        (None, _) => vec![Some("Claimed"), Some("Draft")],
     };
     let (page, items) = block_on(async {
         let desk = Desk::look(&arguments.at).await?;
-        desk.attend().await?;
-        let mut found = Page { items: Vec::new(), next_cursor: None };
+        let me = desk.attend().await?.unwrap_or_else(|| desk.me());
+        let mut found = Page { items: Vec::new(), next_cursor: None, total: Some(0) };
         for state in states {
-            fetch(&desk, state, arguments.limit, &mut found).await?;
+            fetch(&desk, &asked(arguments, &me, state), arguments.limit, &mut found).await?;
         }
         let items = if arguments.form.json { Vec::new() } else { here(&desk, found.read()?).await? };
         Ok((found, items))
@@ -58,8 +73,9 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
         return Ok(Outcome::Done);
     }
     table(&items, output)?;
-    if page.next_cursor.is_some() {
-        output.line("there are more; --limit NUMBER shows them")?;
+    let (shown, total) = (items.len() as u64, page.total.unwrap_or(0));
+    if shown < total {
+        output.line(format_args!("{} of {}; --limit NUMBER shows more", grouped(shown), grouped(total)))?;
     }
     Ok(Outcome::Done)
 }
@@ -90,27 +106,26 @@ async fn drifted(desk: &Desk, todo: &Shown) -> Result<Vec<Drift>, Error> {
     Ok(proof.drift(proved_at, &Now { at: proved_at, tree: None, artifacts: &artifacts, plan: None }))
 }
 
-async fn fetch(desk: &Desk, state: Option<&str>, most: u64, found: &mut Page) -> Result<(), Error> {
-    let mut cursor: Option<String> = None;
+/// As many as are wanted, and how many there are.
+async fn fetch(desk: &Desk, asked: &Target, most: u64, found: &mut Page) -> Result<(), Error> {
+    let (before, mut cursor) = (found.total.unwrap_or(0), None::<String>);
     loop {
-        let left = most.saturating_sub(found.items.len() as u64).min(PAGE_MAX as u64);
-        if left == 0 {
-            // One more than can be shown says that there are more.
-            let page: Page = desk.client.get(asked(state, 1, cursor)).await?.read()?;
-            found.next_cursor = page.items.first().and(Some("more".to_string())).or(found.next_cursor.take());
-            return Ok(());
-        }
-        let page: Page = desk.client.get(asked(state, left, cursor)).await?.read()?;
-        found.items.extend(page.items);
+        let left = most.saturating_sub(found.items.len() as u64).min(PAGE_MAX as u64) as usize;
+        // Where no more can be shown it is still told how many there are.
+        let target = asked.clone().with("limit", Some(left.max(1))).with("cursor", cursor.as_ref());
+        let page: Page = desk.client.get(target).await?.read()?;
+        found.total = page.total.map(|total| before + total);
+        let has_more = page.next_cursor.is_some() || page.items.len() > left;
+        found.items.extend(page.items.into_iter().take(left));
         cursor = page.next_cursor;
-        if cursor.is_none() {
+        let is_full = found.items.len() as u64 >= most;
+        if is_full && has_more {
+            found.next_cursor = Some("more".to_string());
+        }
+        if is_full || cursor.is_none() {
             return Ok(());
         }
     }
-}
-
-fn asked(state: Option<&str>, limit: u64, cursor: Option<String>) -> Target {
-    todos().with("state", state).with("limit", Some(limit)).with("cursor", cursor)
 }
 
 pub async fn one(desk: &Desk, id: &str) -> Result<Reply, Error> {

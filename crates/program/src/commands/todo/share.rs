@@ -29,8 +29,17 @@ use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
-fn repository() -> Result<Workspace, Error> {
-    here()?.ok_or(Error::NoRepository)
+/// The repository whose list it is about. Whoever has named a server is told that it is not asked.
+fn repository(output: &mut Output) -> Result<Workspace, Error> {
+    let workspace = here()?.ok_or(Error::NoRepository)?;
+    if std::env::var_os("TENURE_URL").is_some() {
+        let list = desk::file(&workspace);
+        output.remark(format_args!(
+            "this is about the list of this repository, {}; TENURE_URL is not asked",
+            list.display()
+        ));
+    }
+    Ok(workspace)
 }
 
 fn log(workspace: &Workspace, named: Option<&String>) -> PathBuf {
@@ -38,7 +47,7 @@ fn log(workspace: &Workspace, named: Option<&String>) -> PathBuf {
 }
 
 pub fn export(arguments: &TodoExport, output: &mut Output) -> Result<Outcome, Error> {
-    let workspace = repository()?;
+    let workspace = repository(output)?;
     let file = log(&workspace, arguments.file.as_ref()).display().to_string();
     let url = desk::url(&desk::file(&workspace));
     let (text, end) = database::with(&url, Access::Existing, Whole)?;
@@ -123,7 +132,7 @@ fn bodies(log: &str) -> Result<BTreeMap<Hash, Body>, Error> {
 }
 
 pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error> {
-    let workspace = repository()?;
+    let workspace = repository(output)?;
     let file = log(&workspace, arguments.file.as_ref()).display().to_string();
     let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
     let theirs = fs::read(&file).map_err(unreadable)?;
@@ -136,7 +145,10 @@ pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error>
     match compare(&mine, &theirs) {
         Found::Same => output.line("nothing to join: both are the same")?,
         Found::MineIsAhead => output.line("nothing to join: this list has all of it and more")?,
-        Found::Diverged { line } => return Err(Error::Diverged { file, url, position: line }),
+        Found::Diverged { line, mine, theirs } => {
+            let (here, there) = (told(&mine), told(&theirs));
+            return Err(Error::Diverged { file, url, position: line, here, there });
+        }
         Found::TheirsIsAhead => {
             let joined = database::with(&url, Access::MayCreate, Forward { file: &file })?;
             output.line(format_args!("{file}: joined; this list has {joined} entries now"))?;
@@ -172,10 +184,36 @@ enum Found {
     Same,
     MineIsAhead,
     TheirsIsAhead,
-    /// The first line that differs.
+    /// The first line that differs, and what stands there in each.
     Diverged {
         line: u64,
+        mine: Vec<u8>,
+        theirs: Vec<u8>,
     },
+}
+
+/// A line of a log in a few words.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    action: Option<&'a str>,
+    actor: Option<&'a str>,
+    item: Option<&'a str>,
+    occurred_at: Option<&'a str>,
+}
+
+fn told(line: &[u8]) -> String {
+    match serde_json::from_slice(line) {
+        Ok(Entry { action: Some(action), actor, item, occurred_at }) => {
+            let or_nothing = Option::unwrap_or_default;
+            format!(
+                "{action} of {} by {} at {}",
+                or_nothing(item),
+                or_nothing(actor),
+                or_nothing(occurred_at)
+            )
+        }
+        Ok(Entry { action: None, .. }) | Err(_) => "a lifecycle".to_string(),
+    }
 }
 
 /// Which of two logs goes on where the other ends. The last line of each sums it up and is not compared.
@@ -192,7 +230,9 @@ fn compare(mine: &[u8], theirs: &[u8]) -> Found {
         (true, true) => Found::Same,
         (true, false) => Found::TheirsIsAhead,
         (false, true) => Found::MineIsAhead,
-        (false, false) => Found::Diverged { line: same as u64 + 1 },
+        (false, false) => {
+            Found::Diverged { line: same as u64 + 1, mine: mine[same].clone(), theirs: theirs[same].clone() }
+        }
     }
 }
 
@@ -206,7 +246,11 @@ mod tests {
             ("a\nb\nend\n", "a\nb\nend\n", Found::Same),
             ("a\nend1\n", "a\nb\nend\n", Found::TheirsIsAhead),
             ("a\nb\nend\n", "a\nend1\n", Found::MineIsAhead),
-            ("a\nb\nend\n", "a\nc\nend\n", Found::Diverged { line: 2 }),
+            (
+                "a\nb\nend\n",
+                "a\nc\nend\n",
+                Found::Diverged { line: 2, mine: b"b".to_vec(), theirs: b"c".to_vec() },
+            ),
             ("", "a\nend\n", Found::TheirsIsAhead),
         ];
         for (mine, theirs, found) in cases {

@@ -1,4 +1,4 @@
-//! Whoever ends the commands of a worker that was killed: a process that is told of them (`commands/part/keeper`).
+//! Whoever ends the commands of a worker or a server that was killed: a process that is told of them (`commands/part/keeper`).
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tenure_systems::process::Group;
+use tenure_systems::process::{Group, Keeping};
 
 /// This very program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
@@ -68,6 +68,20 @@ impl Keeper {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect("nobody panics while holding it")
+    }
+}
+
+impl Keeping for Keeper {
+    fn mark(&self) -> (&str, &str) {
+        (MARK, &self.worker)
+    }
+
+    fn begun(&self, group: u32) {
+        Keeper::begun(self, group);
+    }
+
+    fn ended(&self, group: u32) {
+        Keeper::ended(self, group);
     }
 }
 

@@ -10,9 +10,10 @@ use tenure::core::id::{ItemId, RecordId};
 use tenure_systems::claims::{Claims, NewEvidence, NewValidation};
 use utoipa::ToSchema;
 
-use super::{PageParams, about, key, status};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params, segment};
+use super::{PageParams, about};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json, segment};
+use crate::once;
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
 use crate::shape::claims::{EvidenceKind, EvidenceView, JudgementBody, OutcomeKind, ValidationView};
@@ -44,14 +45,14 @@ pub async fn add_evidence(
 ) -> Result<(StatusCode, Shown<EvidenceView>), Problem> {
     caller.may_use(&"evidence".parse()?)?;
     let new = NewEvidence {
-        idempotency_key: key(body.idempotency_key, &headers)?,
+        idempotency_key: once::key(body.idempotency_key, &headers)?,
         kind: body.r#type.into(),
         uri: body.uri,
         captured_at: time("captured_at", &body.captured_at)?,
         metadata: body.metadata,
     };
     let (evidence, fresh) = Claims::of(&caller.tenure).add_evidence(new).await?;
-    Ok((status(fresh), Shown(evidence.into())))
+    Ok((once::status(fresh), Shown(evidence.into())))
 }
 
 /// A validation. With an outcome and a confidence it is submitted at once.
@@ -84,7 +85,7 @@ impl ValidationBody {
             idempotency_key, evidence_ids, outcome, confidence, extracted_value, notes, ..
         } = self;
         let judged = JudgementBody { evidence_ids, outcome, confidence, extracted_value, notes }.judged()?;
-        let idempotency_key = key(idempotency_key, headers)?;
+        let idempotency_key = once::key(idempotency_key, headers)?;
         Ok(NewValidation { idempotency_key, truthbit_id: of, claim_id, judged })
     }
 
@@ -114,7 +115,7 @@ async fn created(
 ) -> Result<(StatusCode, Shown<ValidationView>), Problem> {
     caller.may_use(&"validation".parse()?)?;
     let (validation, fresh) = Claims::of(&caller.tenure).create_validation(new).await?;
-    Ok((status(fresh), Shown(validation.into())))
+    Ok((once::status(fresh), Shown(validation.into())))
 }
 
 /// Validate a TruthBit
@@ -132,7 +133,7 @@ pub async fn create(
     Json(body): Json<ValidationBody>,
 ) -> Result<(StatusCode, Shown<ValidationView>), Problem> {
     if body.truthbit()?.is_some_and(|named| named != id) {
-        return Err(Problem::invalid("truthbit_id: the path names another"));
+        return Err(Problem::wrong("truthbit_id", "the path names another"));
     }
     // Whoever may not know of the claim knows of none of its TruthBits.
     let claim = Claims::of(&caller.tenure).claim_of(id, None).await?;
@@ -154,7 +155,7 @@ pub async fn create_of_claim(
     Json(body): Json<ValidationBody>,
 ) -> Result<(StatusCode, Shown<ValidationView>), Problem> {
     about(&caller, id).await?.is_decomposed(id).await?;
-    let missing = || Problem::invalid("truthbit_id: say which");
+    let missing = || Problem::wrong("truthbit_id", "say which");
     let truthbit = body.truthbit()?.ok_or_else(missing)?;
     created(&caller, body.validation(&headers, truthbit, Some(id))?).await
 }
@@ -165,9 +166,8 @@ pub async fn create_of_claim(
 #[utoipa::path(get, path = "/v0.1/claims/{id}/validations", tag = "claims", params(("id" = String, Path), PageParams),
     responses((status = 200, body = Page<ValidationView>), (status = 404)))]
 pub async fn list(
-    caller: Caller,
+    With(caller, params): With<PageParams>,
     Id(id): Id,
-    Params(params): Params<PageParams>,
 ) -> Result<Shown<Page<ValidationView>>, Problem> {
     let (limit, after) = (limit(params.limit)?, after(params.cursor.as_deref())?);
     let found = about(&caller, id).await?.validations(id, after, limit).await?;
@@ -208,6 +208,6 @@ pub async fn invalidate(
 ) -> Result<Shown<ValidationView>, Problem> {
     let claims = about(&caller, id).await?;
     claims.is_validation(id).await?;
-    let reason = body.reason.ok_or_else(|| Problem::invalid("reason: say why"))?;
+    let reason = body.reason.ok_or_else(|| Problem::wrong("reason", "say why"))?;
     Ok(Shown(claims.invalidate_validation(id, reason).await?.into()))
 }

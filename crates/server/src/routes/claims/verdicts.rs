@@ -6,8 +6,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::about;
-use crate::caller::Caller;
-use crate::extract::{Id, Params};
+use crate::caller::{Caller, With};
+use crate::extract::Id;
 use crate::page::{after, limit};
 use crate::problem::Problem;
 use crate::shape::claims::{AskedView, VerdictAnswer, VerdictView};
@@ -30,9 +30,8 @@ pub struct VerdictParams {
 #[utoipa::path(get, path = "/v0.1/claims/{id}/verdict", tag = "claims", params(("id" = String, Path), VerdictParams),
     responses((status = 200, body = VerdictAnswer), (status = 404)))]
 pub async fn show(
-    caller: Caller,
+    With(caller, params): With<VerdictParams>,
     Id(id): Id,
-    Params(params): Params<VerdictParams>,
 ) -> Result<Shown<VerdictAnswer>, Problem> {
     let (limit, before) = (limit(params.limit)?, after(params.cursor.as_deref())?);
     let claims = about(&caller, id).await?;

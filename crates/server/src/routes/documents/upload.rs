@@ -17,11 +17,10 @@ use tokio::time::timeout;
 use utoipa::IntoParams;
 
 use super::view::UploadedView;
-use crate::caller::Caller;
-use crate::extract::Params;
+use crate::caller::With;
 use crate::limits::{BODY_WAIT, UPLOAD_FIELD_BYTES_MAX, UPLOAD_WAIT};
+use crate::once;
 use crate::problem::Problem;
-use crate::routes::items::idempotency_key;
 use crate::serve::Serving;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -47,9 +46,8 @@ pub struct UploadParams {
     responses((status = 201, body = UploadedView), (status = 200, description = "repeated: the first answer", body = UploadedView),
         (status = 413, description = "more than 64 MiB")))]
 pub async fn upload(
-    caller: Caller,
+    With(caller, params): With<UploadParams>,
     headers: HeaderMap,
-    Params(params): Params<UploadParams>,
     request: Request,
 ) -> Result<(StatusCode, Shown<UploadedView>), Problem> {
     caller.may_use(&DOCUMENT.parse()?)?;
@@ -59,7 +57,7 @@ pub async fn upload(
     if request.body().size_hint().lower() > DOCUMENT_BYTES_MAX + UPLOAD_FIELD_BYTES_MAX as u64 {
         return Err(NotStored::TooLarge.into());
     }
-    let key = one_key(params.idempotency_key, idempotency_key(&headers)?)?;
+    let key = once::key(params.idempotency_key, &headers)?;
     let serving = request.extensions().get::<Serving>();
     let patience = serving.map_or(BODY_WAIT, |serving| serving.patience.body);
     let received = match timeout(UPLOAD_WAIT, receive(&documents, request, patience)).await {
@@ -69,22 +67,11 @@ pub async fn upload(
     let Received { incoming, name, idempotency_key } = received;
     let upload = Upload {
         name: params.name.or(name).unwrap_or_default(),
-        idempotency_key: one_key(key, idempotency_key.as_deref())?,
+        idempotency_key: once::one(key, idempotency_key.as_deref())?,
         trace: caller.trace.clone(),
     };
     let made = documents.upload(incoming, upload).await?;
-    let status = if made.is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Shown(made.into())))
-}
-
-/// What is said in two places is said once.
-pub fn one_key(said: Option<String>, other: Option<&str>) -> Result<Option<String>, Problem> {
-    match (said, other) {
-        (Some(said), Some(other)) if said != other => {
-            Err(Problem::invalid("idempotency_key: two different ones").with("field", "idempotency_key"))
-        }
-        (said, other) => Ok(said.or_else(|| other.map(str::to_string))),
-    }
+    Ok((once::status(made.is_new), Shown(made.into())))
 }
 
 struct Received {
@@ -155,7 +142,7 @@ async fn form(
         }
     }
     let Some((incoming, named)) = file else {
-        return Err(Problem::invalid("file: the form has no such part").with("field", "file"));
+        return Err(Problem::wrong("file", "the form has no such part"));
     };
     Ok(Received { incoming, name: name.or(named), idempotency_key })
 }

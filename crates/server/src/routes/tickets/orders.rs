@@ -9,8 +9,8 @@ use tenure_systems::tickets::Tickets;
 use utoipa::ToSchema;
 
 use super::shape::{OutputView, WorkOrderView};
-use crate::caller::Caller;
-use crate::extract::{Id, Json, Params, execution};
+use crate::caller::{Caller, With};
+use crate::extract::{Id, Json, execution};
 use crate::page::Page;
 use crate::problem::Problem;
 use crate::routes::items::ListParams;
@@ -32,10 +32,7 @@ async fn known(caller: &Caller, id: ItemId) -> Result<Tickets, Problem> {
 /// Oldest first, without the context they were planned in.
 #[utoipa::path(get, path = "/v1/work-orders", tag = "tickets", params(ListParams),
     responses((status = 200, body = Page<WorkOrderView>)))]
-pub async fn list(
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Shown<Page<WorkOrderView>>, Problem> {
+pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<WorkOrderView>>, Problem> {
     let query = params.of_kind(KIND)?.query(&caller)?;
     let limit = query.limit;
     let found = Tickets::of(&caller.tenure).orders(query).await?;
@@ -83,13 +80,13 @@ pub async fn deliver(
     Json(body): Json<DeliverBody>,
 ) -> Result<Shown<AttemptView>, Problem> {
     known(&caller, id).await?;
-    let DeliverBody { execution: Some(named), lease_token: Some(token), output_bundle: Some(bundle) } = body
-    else {
-        return Err(Problem::invalid("execution, lease_token and output_bundle are needed"));
-    };
+    let missing = |field| Problem::wrong(field, "it is missing");
+    let named = body.execution.ok_or_else(|| missing("execution"))?;
+    let token = body.lease_token.ok_or_else(|| missing("lease_token"))?;
+    let bundle = body.output_bundle.ok_or_else(|| missing("output_bundle"))?;
     let execution = execution(&named)?;
     if execution.item != id {
-        return Err(Problem::invalid("execution: it is of another work order"));
+        return Err(Problem::wrong("execution", "it is of another work order"));
     }
     let tickets = Tickets::of(&caller.holder(execution, &token)?);
     Ok(Shown(Attempt::brief(&*tickets.deliver(execution, &bundle).await?).into()))

@@ -7,7 +7,7 @@ use tenure::core::id::ItemId;
 use tenure::databases::outside::now;
 use tenure::databases::{PAGE_MAX, Query};
 use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
-use tenure_systems::claims::{NewEvidence, NewValidation};
+use tenure_systems::claims::{NewEvidence, NewValidation, Part, Settings};
 
 use super::kit::{Office, judged, settings, until};
 use super::validating::evidence;
@@ -23,6 +23,39 @@ fn of(truthbit_id: tenure::core::id::RecordId, evidence: ItemId, outcome: Outcom
 async fn computations(office: &Office) -> usize {
     let query = Query { kind: Some("verdict".parse().unwrap()), limit: 100, ..Query::default() };
     office.tenure.list(query).await.unwrap().len()
+}
+
+// covers: C-10, C-13, C-15
+#[test]
+fn each_part_of_claims_runs_by_itself_and_another_takes_its_place() {
+    on_kept(async |url| {
+        let office = Office::open(url).await;
+        let only = |part| office.start(Settings { parts: vec![part], ..settings() });
+        let claim = office.claim("it rained").await;
+        // Enqueued, and nobody takes it apart.
+        let orchestrator = only(Part::Orchestrator);
+        let queued = async || {
+            Some(office.tenure.item(claim).await.unwrap())
+                .filter(|item| item.state_name().as_str() == "queued")
+        };
+        until(queued).await;
+        orchestrator.drain().await;
+        let decomposers = only(Part::Decomposers);
+        office.at_rest(claim, "decomposed").await;
+        let untouched = office.claim("it snowed").await;
+        let api = office.claims("api:a");
+        let bit = api.truthbits(claim).await.unwrap().remove(0).id;
+        let seen = evidence(&office, "e").await;
+        office.claims("human:ann").create_validation(of(bit, seen, Outcome::Supports)).await.unwrap();
+        api.compute_verdict(claim).await.unwrap();
+        let verdicts = only(Part::Verdicts);
+        let status = async || api.verdict(claim).await.unwrap().claim.map(|verdict| verdict.body.status);
+        assert_eq!(until(status).await, Status::Supported);
+        let item = office.tenure.item(untouched).await.unwrap();
+        assert_eq!(item.state_name().as_str(), "pending", "to enqueue it is for the orchestrator");
+        decomposers.drain().await;
+        verdicts.drain().await;
+    });
 }
 
 // covers: C-10, C-11

@@ -1,12 +1,14 @@
 //! Documents that are erased, and their files.
 
 use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tenure::core::id::ItemId;
 use tenure_systems::runs::Library;
 use tenure_systems::runs::files::{Files, Swept};
+use tokio::sync::Notify;
 
 use super::leftovers::contents;
 use super::{Desk, does, reading};
@@ -69,6 +71,50 @@ fn an_erased_run_takes_what_its_steps_made_with_it_and_one_that_goes_on_is_not_e
         assert_eq!(contents(&desk).len(), 1, "the document stays");
         desk.documents.content(uploaded.document_id).await.unwrap();
         assert!(desk.nothing_pending());
+    });
+}
+
+// covers: R-11, K-50
+#[test]
+fn an_erased_document_takes_what_its_runs_made_with_it_and_is_not_erased_while_one_goes_on() {
+    on_kept(async |url| {
+        let desk = Desk::open(&url).await;
+        let uploaded = desk.upload("a secret letter").await;
+        let running = desk.start(reading()).await;
+        assert_eq!(desk.ended(uploaded.run_id).await.state, "COMPLETED");
+        running.drain().await;
+        let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (began, goes_on) = (begun.clone(), go_on.clone());
+        let slow = does("read", move |_| {
+            let (began, goes_on) = (began.clone(), goes_on.clone());
+            async move {
+                began.notify_one();
+                goes_on.notified().await;
+                Ok(Value::from("a secret letter"))
+            }
+        });
+        let second = desk.reprocess(uploaded.document_id).await;
+        let running = desk.start(vec![slow]).await;
+        begun.notified().await;
+        let document = desk.tenure.item(uploaded.document_id).await.unwrap();
+        let refused = desk.documents.erase(&document, None).await.unwrap_err();
+        assert!(refused.to_string().contains(&second.to_string()), "{refused}");
+        assert!(!desk.tenure.item(document.id).await.unwrap().erased);
+        go_on.notify_one();
+        desk.ended(second).await;
+        running.drain().await;
+        assert_eq!(desk.documents.artifacts(second).await.unwrap().len(), 1);
+
+        desk.erase(document.id).await;
+        for run in [uploaded.run_id, second] {
+            assert_eq!(desk.documents.artifacts(run).await.unwrap(), [], "nothing of its text is left");
+            let gone = desk.documents.artifact(run, "read").await.unwrap_err();
+            assert_eq!(gone.code().unwrap().as_str(), "NOT_FOUND", "{gone}");
+        }
+        let gone = desk.documents.content(document.id).await.unwrap_err();
+        assert_eq!(gone.code().unwrap().as_str(), "NOT_FOUND", "{gone}");
+        assert!(gone.to_string().contains("was erased"), "{gone}");
+        assert!(contents(&desk).is_empty() && desk.nothing_pending());
     });
 }
 

@@ -31,7 +31,8 @@ fn an_output_waits_for_the_person_that_the_ticket_names() {
                 })
                 .await;
             let output = waiting(&eva).await.remove(0);
-            assert_eq!((output.ticket_id, output.question.as_str()), (Some(id), "is it red?"));
+            let question = format!("is it red? (ticket {id}: tenure ticket explain {id})");
+            assert_eq!((output.ticket_id, output.question), (Some(id), question));
             let machine = inbox(&scene.tenure, Role::Api, "machine");
             let asked = machine.answer(output.id, said(word, "")).await.unwrap_err();
             assert_eq!(asked.code().unwrap().as_str(), "FORBIDDEN");

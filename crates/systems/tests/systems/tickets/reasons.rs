@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenure::core::answer::Answer;
-use tenure::core::request::{Acquire, Command, Commit, Effects, Terms};
+use tenure::core::body::Body;
+use tenure::core::lifecycle::guard::Guard;
+use tenure::core::request::{Acquire, Command, Commit, Effects, NewRecord, Terms};
 use tenure::{New, Tenure};
 use tenure_systems::tickets::{NewTicket, Part, Settings, start};
 
-use super::kit::{Scene, payload, records, titled, willing};
+use super::kit::{Scene, payload, titled};
 use crate::kit::on_kept;
 
 /// Whoever announces a ticket.
@@ -111,13 +113,14 @@ fn a_ticket_with_an_open_blocker_is_not_announced_before_that_is_closed() {
     });
 }
 
-// covers: M-01, M-07
+// covers: M-01, M-03, M-07
 #[test]
 fn a_ticket_that_somebody_moved_by_hand_gets_its_event_and_an_output_its_gate() {
     on_kept(async |url| {
         let scene = Scene::open(&url).await;
         let readiness = start(&scene.tenure, Settings::only(Part::Readiness));
-        let id = scene.ticket(&titled("by hand")).await;
+        let asked = NewTicket { gates: vec!["human:is it good?".to_string()], ..titled("by hand") };
+        let id = scene.ticket(&asked).await;
         let person = scene.tenure.acting(scene.tenure.store().clone(), "human:ida".parse().unwrap());
         person.advance(id, "approve").await.unwrap();
         scene.until_so("it has its event", async || !scene.all("ticket_ready").await.is_empty()).await;
@@ -132,29 +135,39 @@ fn a_ticket_that_somebody_moved_by_hand_gets_its_event_and_an_output_its_gate() 
             Settings { parts: vec![Part::Scheduler, Part::Gate], ..Settings::default() },
         );
         scene.until(id, "IN_PROGRESS").await;
-        // Somebody commits the work order without a bundle and without a gate.
+        // Somebody would commit the work order without a bundle and without a gate.
         let careless =
             scene.tenure.acting(scene.tenure.store().clone(), "worker:careless/1".parse().unwrap());
         let terms = Terms { start: true, ..Terms::default() };
         let acquire = Acquire { kinds: vec!["work_order".parse().unwrap()], max: 1, terms };
         let leased = careless.lease(acquire, Duration::from_secs(30)).await.unwrap();
         let Answer::Leased(leases) = leased.answer else { panic!("{:?}", leased.answer) };
-        let commit = Commit {
-            execution: leases[0].execution,
-            output: None,
-            effects: Effects::default(),
-            finish: true,
-            session: None,
-            attests: Vec::new(),
+        let execution = leases[0].execution;
+        let commit = |effects: Effects, attests: Vec<Guard>| {
+            Command::Commit(Commit { execution, output: None, effects, finish: true, session: None, attests })
         };
-        careless.ask(Command::Commit(commit)).await.unwrap();
-        let runner = scene.run(willing);
-        scene.until(id, "DONE").await;
-        let gates = scene.all("gate").await;
-        let verdicts: Vec<Value> =
-            gates.iter().map(|gate| records(gate, "run_record")[0]["outcome"].clone()).collect();
-        assert_eq!(verdicts, ["NONE", "COMPLETED"]);
-        runner.drain().await;
+        let bundle = |name: &str| {
+            let body = json!({ "work_order_id": execution.item, "ticket_id": id, "outcome": "COMPLETED",
+                "budget_ms": 1, "took_ms": 1, "output": "made" });
+            let body = Body::json(serde_json::to_vec(&body).unwrap()).unwrap();
+            NewRecord { label: "output_bundle".parse().unwrap(), name: name.parse().unwrap(), body }
+        };
+        let with = |records: Vec<NewRecord>| Effects { records, ..Effects::default() };
+        for records in [vec![], vec![bundle("1")], vec![bundle("1"), bundle("2")]] {
+            let answer = careless.ask(commit(with(records), Vec::new())).await.unwrap().answer;
+            assert_eq!(
+                answer.code().map(|code| code.as_str().to_string()).as_deref(),
+                Some("TRANSITION_REFUSED")
+            );
+        }
+        assert_eq!(scene.tenure.item(execution.item).await.unwrap().state_name().as_str(), "EXECUTING");
+        // Under a table that asks for no gate it would be executed all the same: the person whom the ticket wants to be asked, is.
+        let executed =
+            careless.ask(commit(with(vec![bundle("1")]), vec![Guard::OutputBundle])).await.unwrap();
+        assert!(executed.answer.is_yes(), "{:?}", executed.answer);
+        scene.until_so("it has its gate", async || !scene.all("gate").await.is_empty()).await;
+        let [gate] = &scene.all("gate").await[..] else { panic!("one gate") };
+        assert_eq!(gate.item.state_name().as_str(), "AWAITING");
         others.drain().await;
         readiness.drain().await;
     });

@@ -4,6 +4,7 @@ use super::super::lexicon::{
     self, begins_object, begins_predicate, is_adverb, is_be, is_modal, is_participle,
 };
 use super::{Piece, SENTENCE_TOKENS_MAX, SUBJECT_TOKENS_MAX, Splitter};
+use crate::text::name;
 
 /// What must stand before a clause that begins behind an "and", and its verb. One with its own subject needs nothing, and its
 /// verb is still to be found.
@@ -29,8 +30,10 @@ impl Splitter<'_> {
         if next >= self.end {
             return None;
         }
-        let (before, verb) =
-            if is_comma { self.listed_predicate(next, verb) } else { self.next_clause(at + 1, next, verb) }?;
+        let (before, verb) = match is_comma {
+            true => self.listed_predicate(next, verb).or_else(|| self.listed_clause(next)),
+            false => self.next_clause(at + 1, next, verb),
+        }?;
         let subject = self.current.subject.clone().filter(|_| verb.is_some());
         self.close(at);
         let mut pieces = self.frame_for(at + 1);
@@ -47,6 +50,16 @@ impl Splitter<'_> {
         let more = (next..self.near(next)).any(|at| tokens.is(at, "and"));
         let good = !bound && more && begins_predicate(tokens, next, self.end);
         good.then(|| self.carried(next, verb)).flatten()
+    }
+
+    /// `, Berlin is the capital of Germany, and Rome …`: in a list of sentences, of which the last has an "and" before it.
+    fn listed_clause(&self, next: usize) -> Option<Before> {
+        let tokens = self.tokens;
+        let begins = name::begins_name(tokens, next) || tokens.is_one_of(next, &lexicon::DETERMINERS);
+        let has_own = |at: usize| self.verb_after(at).filter(|verb| *verb > at);
+        let verb = has_own(next).filter(|_| begins)?;
+        let mut rest = (verb..self.near(verb)).take_while(|at| tokens.mark(*at) != Some(';'));
+        rest.any(|at| tokens.is(at, "and") && has_own(at + 1).is_some()).then(|| (Vec::new(), None))
     }
 
     /// None if there is no next clause.

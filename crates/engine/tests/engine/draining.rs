@@ -1,0 +1,62 @@
+//! A worker that drains: what has begun may finish, what has not is given back at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure::{Done, Job, New, Tenure};
+use tokio::sync::Semaphore;
+
+use crate::{PATIENCE, on_each};
+
+/// So many are done at once, which makes the worker fetch ahead; the next one waits.
+const QUICK: u64 = 1_500;
+
+async fn until(is_so: impl Fn() -> bool) {
+    let looked = async {
+        let mut looks = tokio::time::interval(Duration::from_millis(10));
+        while !is_so() {
+            looks.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looked).await.expect("it becomes so");
+}
+
+// covers: K-54
+#[test]
+fn what_was_fetched_ahead_is_given_back_before_the_handler_that_runs_has_ended() {
+    on_each(async |url| {
+        let tenure = Tenure::builder(url).without_loops().open().await.unwrap();
+        let jobs = tenure.create_all((0..4_000_u32).map(|number| New::job(&number))).await;
+        assert!(jobs.iter().all(Result::is_ok));
+        let (begun, gate) = (Arc::new(AtomicU64::new(0)), Arc::new(Semaphore::new(0)));
+        let handler = {
+            let (begun, gate) = (begun.clone(), gate.clone());
+            move |_: Job| {
+                let (is_quick, gate) = (begun.fetch_add(1, Ordering::SeqCst) < QUICK, gate.clone());
+                async move {
+                    if !is_quick {
+                        gate.acquire().await.unwrap().forget();
+                    }
+                    Ok(Done::default())
+                }
+            }
+        };
+        let worker = tenure.worker("w").concurrency(1).grace(Duration::from_secs(3_600));
+        let worker = worker.handle("job", handler).start().unwrap();
+        let counters = tenure.counters();
+        until(|| begun.load(Ordering::SeqCst) > QUICK && counters.committed() == QUICK).await;
+        until(|| counters.leased() > QUICK + 1).await;
+        let drained = async {
+            worker.drain().await;
+        };
+        let look = async {
+            // The handler that runs is not done before this is so.
+            until(|| counters.released() > 0 && counters.released() + QUICK + 1 == counters.leased()).await;
+            gate.add_permits(1);
+        };
+        tokio::join!(drained, look);
+        assert_eq!(begun.load(Ordering::SeqCst), QUICK + 1, "nothing began while it drained");
+        assert_eq!(counters.committed(), QUICK + 1);
+    });
+}
