@@ -79,7 +79,7 @@ async fn stopped_workers(tenure: &Tenure, url: &str, count: usize) {
             child.go_on();
             assert_eq!(child.line().as_deref(), Some(step));
         }
-        stop(child);
+        stop(child, url).await;
     }
     let gate = Gate::new();
     let other = tenure.worker("other").concurrency(count).handle("job", gate.handler());
@@ -118,7 +118,7 @@ fn f2_a_stopped_engine_throws_away_what_it_has_lost() {
         let [item] = jobs(&tenure, 1).await[..] else { panic!("one job") };
         let mut child = Program::start(&format!("worker {url} w 1000"));
         child.until("begun ");
-        stop(&child);
+        stop(&child, &url).await;
         let gate = Gate::new();
         let worker = tenure.worker("other").handle("job", gate.handler()).start().unwrap();
         gate.has_begun().await;

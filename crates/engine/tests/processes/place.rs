@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tenure::core::entry::Sealed;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
@@ -16,7 +16,7 @@ use tenure::databases::verify;
 use tenure::{New, Tenure};
 
 use crate::program::Program;
-use crate::schema;
+use crate::{raw, schema};
 
 /// A fact that does not come at all fails the test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,9 +101,23 @@ pub async fn is_sound(url: &str) {
     assert!(report.is_sound(), "{report:#?}");
 }
 
-/// SIGSTOP: it stands still and knows nothing of it.
-pub fn stop(child: &Program) {
-    signal(child, Signal::STOP);
+/// SIGSTOP: it stands still and knows nothing of it. Not in the middle of a write: whoever stands still with the lock of a SQLite
+/// file keeps everybody from writing there, and no lease of it could be taken over.
+pub async fn stop(child: &Program, url: &str) {
+    let stood_still = async {
+        loop {
+            signal(child, Signal::STOP);
+            // A signal is sent, and comes when it comes: to be told is to know that all of its threads stand still.
+            let told = waitid(WaitId::Pid(pid(child)), WaitIdOptions::STOPPED);
+            told.unwrap().expect("it has stopped");
+            if raw::may_write(url) {
+                return;
+            }
+            go_on(child);
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, stood_still).await.expect("it does not write all the time");
 }
 
 pub fn go_on(child: &Program) {
@@ -111,6 +125,9 @@ pub fn go_on(child: &Program) {
 }
 
 fn signal(child: &Program, signal: Signal) {
-    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
+    kill_process(pid(child), signal).unwrap();
+}
+
+fn pid(child: &Program) -> Pid {
+    Pid::from_raw(child.id().try_into().unwrap()).unwrap()
 }

@@ -1,6 +1,8 @@
 //! Statements that go past Tenure, on either database: what another program, or a newer one, may have done.
 
-use rusqlite::Connection;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
 use tenure::databases::url::Url;
 
 use crate::schema;
@@ -19,6 +21,20 @@ pub async fn run(url: &str, script: &str) {
             let schema = after.split('&').next().unwrap();
             let script = script.replace("@.", &format!("{schema}."));
             schema::raw().await.batch_execute(&script).await.unwrap();
+        }
+    }
+}
+
+/// Does nobody hold the one lock that a file has for who writes? A server has one a row.
+pub fn may_write(url: &str) -> bool {
+    let Url::Sqlite(path) = url.parse().unwrap() else { return true };
+    let connection = Connection::open(path).unwrap();
+    connection.busy_timeout(Duration::ZERO).unwrap();
+    match connection.execute_batch("begin immediate; rollback") {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "{error}");
+            false
         }
     }
 }
