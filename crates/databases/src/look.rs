@@ -1,7 +1,8 @@
 //! What somebody who asks about one item needs beside it: the time, who comes before it, the lane of its key, what a name
 //! stands for, what is linked to it, a record of it, and why a row was set aside.
 //!
-//! Plain reads that lock nothing, each over few rows, however many there are.
+//! Plain reads that lock nothing, each over few rows, however many there are; but for outlines, which are a few columns of every row
+//! that a list has.
 
 use std::future::Future;
 
@@ -11,7 +12,7 @@ use tenure_core::time::Time;
 use tenure_core::word::{Kind, Label, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
-use crate::{Error, Order};
+use crate::{Error, Order, Query};
 
 /// How many ready items come before one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +33,16 @@ pub struct SetAside {
     pub at: Time,
 }
 
+/// What a long list is sorted by, without the item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outline {
+    pub id: ItemId,
+    /// [`Item::rank`]. None: it failed or was stopped, and has left every queue.
+    pub rank: Option<Time>,
+    /// It has or had a link to another item.
+    pub is_linked: bool,
+}
+
 /// Rows that have come due and that no claim has moved over yet: so many are looked at for who comes first, and no more.
 pub(crate) const DUE_MAX: usize = 1_000;
 
@@ -41,6 +52,10 @@ pub trait Look: Send + Sync {
 
     /// Who comes before an item that is ready, each counted up to `most`.
     fn ahead(&self, item: &Item, most: usize) -> impl Future<Output = Result<Ahead, Error>> + Send;
+
+    /// All items of a query in outline, in no order: its order, its limit and what it begins after are not looked at. A long list is
+    /// counted and sorted by this without its items being read.
+    fn outlines(&self, query: &Query) -> impl Future<Output = Result<Vec<Outline>, Error>> + Send;
 
     fn lane(&self, key: &LaneKey) -> impl Future<Output = Result<Lane, Error>> + Send;
 

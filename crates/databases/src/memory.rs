@@ -136,12 +136,7 @@ impl Database for Memory {
     async fn list(&self, query: &Query) -> Result<Vec<Item>, Error> {
         let kept = self.kept.lock().await;
         let matches = |item: &&SharedItem| {
-            query.store.as_ref().is_none_or(|store| item.store == *store)
-                && query.kind.as_ref().is_none_or(|kind| item.table.kind == *kind)
-                && query.wants(item.table.state(item.state))
-                && (query.owner.is_none()
-                    || item.lease.as_ref().map(|lease| &lease.owner) == query.owner.as_ref())
-                && (query.key.is_none() || item.key == query.key)
+            is_of(item, query)
                 && query.after.is_none_or(|after| match query.order {
                     Order::Oldest => item.id > after,
                     Order::Newest => item.id < after,
@@ -444,6 +439,15 @@ fn load(kept: &World, need: &Need, world: &mut World) {
     for record in need.records.iter().filter_map(|id| kept.records.get(id)) {
         world.records.entry(record.id).or_insert_with(|| record.clone());
     }
+}
+
+/// What a query asks of an item, beside its place in a list.
+fn is_of(item: &Item, query: &Query) -> bool {
+    query.store.as_ref().is_none_or(|store| item.store == *store)
+        && query.kind.as_ref().is_none_or(|kind| item.table.kind == *kind)
+        && query.wants(item.table.state(item.state))
+        && (query.owner.is_none() || item.lease.as_ref().map(|lease| &lease.owner) == query.owner.as_ref())
+        && (query.key.is_none() || item.key == query.key)
 }
 
 /// Loads the controls of kinds that something is leased of or fails, with the number of their held items. Answers the

@@ -1,9 +1,10 @@
-//! What hangs together: the items that have a link to one, a record by its id, and how far somebody has read the log.
+//! What hangs together: the items that have a link to one, a list in outline, a record by its id, and how far somebody has read the log.
 
 use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::world::Record;
-use tenure_databases::Order;
+use tenure_databases::look::Outline;
+use tenure_databases::{Order, Query};
 
 use crate::asked::Asked;
 use crate::error::Error;
@@ -33,6 +34,15 @@ impl Tenure {
                 Ok(items)
             };
             self.beside(read).await
+        })
+    }
+
+    /// All items of a list in outline, in no order: to count and to sort them without reading them.
+    pub fn outlines(&self, query: Query) -> Asked<'_, Result<Vec<Outline>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let query = Query { store: Some(store), ..query };
+            self.beside(async move { kept.outlines(&query).await }).await
         })
     }
 

@@ -17,7 +17,7 @@ use tenure_databases::batch::inbox::{Turn, take_in};
 use tenure_databases::durability::Durability;
 use tenure_databases::follow::{Follow, MessageId};
 use tenure_databases::gather::Gather;
-use tenure_databases::look::Look;
+use tenure_databases::look::{Look, Outline};
 use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
@@ -157,6 +157,10 @@ impl Kept {
         limit: usize,
     ) -> Asked<'a, Vec<ItemId>> {
         on!(self, database => Box::pin(database.linked(to, order, after, limit)))
+    }
+
+    pub fn outlines<'a>(&'a self, query: &'a Query) -> Asked<'a, Vec<Outline>> {
+        on!(self, database => Box::pin(database.outlines(query)))
     }
 
     pub fn record<'a>(&'a self, id: RecordId) -> Asked<'a, Option<Record>> {

@@ -35,10 +35,10 @@ use tenure_core::hash::{Hash, NotAHash};
 use tenure_core::word::{NotAWord, Store};
 
 use crate::config::Config;
-use crate::outcome::USAGE;
+use crate::outcome::{Error, USAGE};
 use crate::output::Output;
 
-pub use at::{At, Db, Near, Place, Reach, There};
+pub use at::{At, Db, Near, OtherDb, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, BenchSystem, BenchTodos, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};
@@ -223,8 +223,16 @@ pub fn completions(shell: Shell, to: &mut impl io::Write) {
 }
 
 /// Whether `--json` was asked for, also of a command that came to nothing. What stands behind `--` is another program's.
-pub fn wants_json() -> bool {
+fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// Tells an error in the form that the command line asks for.
+pub fn complain(output: &mut Output, error: &Error) {
+    match wants_json() {
+        true => output.complain_json(error),
+        false => output.complain(error),
+    }
 }
 
 /// What a command prints for.
@@ -250,7 +258,7 @@ pub fn read() -> Result<Command, ExitCode> {
             Ok(command)
         }
         Err(error) => {
-            Output::standard().complain(&error);
+            complain(&mut Output::standard(), &error);
             Err(ExitCode::from(USAGE))
         }
     }
@@ -260,13 +268,27 @@ fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
     let read = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     read.map_err(|error| {
         let error = if names_a_server(&error) { wants_none() } else { error };
-        // Nobody is left to tell when this can not be printed.
-        let _ = error.print();
-        match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-            _ => ExitCode::from(USAGE),
+        let is_asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        match !is_asked_for && wants_json() {
+            true => Output::standard().complain_json(&in_parts(&error)),
+            // Nobody is left to tell when this can not be printed.
+            false => drop(error.print()),
         }
+        if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
     })
+}
+
+/// What is wrong with a command line, and what is right: the first paragraph of its words, and the others.
+fn in_parts(error: &clap::Error) -> Error {
+    let words = error.render().to_string();
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Who leaves out the command is shown the help.
+    let (what, then) = match words.strip_prefix("error: ") {
+        Some(words) => words.split_once("\n\n").unwrap_or((words, "")),
+        None => ("a command is missing", words.as_str()),
+    };
+    let then = then.split("\n\n").map(line).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    Error::NotPossible { what: line(what), then }
 }
 
 /// Somebody gave --url to a command that has none.

@@ -37,10 +37,7 @@ fn main() -> ExitCode {
     };
     let mut output = Output::standard();
     let outcome = commands::run(command, &mut output).unwrap_or_else(|error| {
-        match cli::wants_json() {
-            true => output.complain_json(&error),
-            false => output.complain(&error),
-        }
+        cli::complain(&mut output, &error);
         Outcome::from(&error)
     });
     outcome.exit_code()

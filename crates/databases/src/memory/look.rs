@@ -1,17 +1,18 @@
 //! Looking around an item of the memory database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::{Item, SharedItem, Slot};
+use tenure_core::lifecycle::Phase;
 use tenure_core::time::Time;
 use tenure_core::word::{Key, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
-use super::Memory;
-use crate::look::{Ahead, Look, SetAside};
-use crate::{Error, Order, PAGE_MAX, Place};
+use super::{Memory, is_of};
+use crate::look::{Ahead, Look, Outline, SetAside};
+use crate::{Error, Order, PAGE_MAX, Place, Query};
 
 impl Look for Memory {
     async fn now(&self) -> Result<Time, Error> {
@@ -46,6 +47,18 @@ impl Look for Memory {
             ahead.of_kind += usize::from(has_room && Place::of(first) < Place::of(item));
         }
         Ok(Ahead { of_key: ahead.of_key.min(most), of_kind: ahead.of_kind.min(most) })
+    }
+
+    async fn outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
+        let kept = self.kept.lock().await;
+        let world = &kept.world;
+        let linked: BTreeSet<ItemId> = world.linked.iter().map(|(_, from)| *from).collect();
+        let outline = |item: &SharedItem| Outline {
+            id: item.id,
+            rank: Some(item.rank()).filter(|_| !matches!(item.phase(), Phase::Failed | Phase::Stopped)),
+            is_linked: linked.contains(&item.id),
+        };
+        Ok(world.items.values().filter(|item| is_of(item, query)).map(outline).collect())
     }
 
     async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {

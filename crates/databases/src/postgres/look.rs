@@ -10,10 +10,10 @@ use tokio_postgres::Row;
 use super::pool::{Answer, Ask};
 use super::value::{Uuid, id, int, ints, long, long_or_null, text};
 use super::{Postgres, load};
-use crate::look::{Ahead, DUE_MAX, Look, SetAside};
+use crate::look::{Ahead, DUE_MAX, Look, Outline, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, Order, PAGE_MAX, Place};
+use crate::{Error, Order, PAGE_MAX, Place, Query};
 
 const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 /// Each of the parts goes over an index of its own, in its order, and stops at the bound. Of what is due and was not moved over yet
@@ -80,6 +80,10 @@ impl Look for Postgres {
             usize::try_from(count).unwrap_or(usize::MAX).min(most)
         };
         Ok(Ahead { of_kind: counted(answers.first()), of_key: counted(answers.get(1)) })
+    }
+
+    async fn outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
+        self.read_outlines(query).await
     }
 
     async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {

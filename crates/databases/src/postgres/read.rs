@@ -6,6 +6,7 @@ use std::time::Duration;
 use tenure_core::id::{Fence, ItemId};
 use tenure_core::item::Item;
 use tenure_core::request::Due;
+use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::Message;
 use tokio_postgres::Row;
@@ -14,7 +15,8 @@ use super::Postgres;
 use super::catalog::Known;
 use super::load::{self, Held, columns};
 use super::pool::Ask;
-use super::value::{Uuid, id, ints, long, long_or_null, text, texts};
+use super::value::{Param, Uuid, id, ints, ints_or_null, long, long_or_null, text, text_or_null, texts};
+use crate::look::Outline;
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
 use crate::{Error, Found, Order, Overdue, PAGE_MAX, Query, Shelf, Whole};
@@ -26,11 +28,11 @@ const RECORDS: &str = "select id, item, fence, label, name, hash, version, at, b
 const MESSAGES: &str = "select version, ordinal, label, body from @.outbox where item = $1 \
     order by version, ordinal";
 const BODIES: &str = "select part, body from @.bodies where item = $1";
-/// What a list asks of an item.
+/// What a list asks of an item, beside its place in it.
 macro_rules! asked {
     () => {
-        "($3::int[] is null or i.lifecycle * 256 + i.state = any($3)) and ($4::text is null or i.key = $4) \
-         and ($6::text is null or i.owner = $6)"
+        "i.queue = any($1) and ($2::int[] is null or i.lifecycle * 256 + i.state = any($2)) \
+         and ($3::text is null or i.key = $3) and ($4::text is null or i.owner = $4)"
     };
 }
 /// In the order of ids, which is that of the primary key.
@@ -41,12 +43,12 @@ macro_rules! list {
             columns!(),
             " from @.items i where i.id ",
             $after,
-            " $1 and i.queue = any($2) and ",
+            " $5 and ",
             asked!(),
             $also,
             " order by i.id",
             $order,
-            " limit $5"
+            " limit $6"
         )
     };
 }
@@ -56,16 +58,16 @@ macro_rules! list_by_queue {
         concat!(
             "select ",
             columns!(),
-            " from unnest($2) as q (queue) cross join lateral (select * from @.items i where i.queue = q.queue \
+            " from unnest($1) as q (queue) cross join lateral (select * from @.items i where i.queue = q.queue \
              and i.slot = 0 and i.rank < 0 and i.rank = $7 and i.id ",
             $after,
-            " $1 and ",
+            " $5 and ",
             asked!(),
             " order by i.queue, i.rank, i.id",
             $order,
-            " limit $5) i order by i.id",
+            " limit $6) i order by i.id",
             $order,
-            " limit $5"
+            " limit $6"
         )
     };
 }
@@ -75,6 +77,19 @@ const OLDEST_ACTIVE: &str = list!(" and i.slot = 3", ">", "");
 const NEWEST_ACTIVE: &str = list!(" and i.slot = 3", "<", " desc");
 const OLDEST_ENDED: &str = list_by_queue!(">", "");
 const NEWEST_ENDED: &str = list_by_queue!("<", " desc");
+macro_rules! outlines {
+    ($slot:literal) => {
+        concat!(
+            "select i.id, i.rank, i.id in (select item from @.linked), i.lifecycle from @.items i where i.slot ",
+            $slot,
+            " and ",
+            asked!()
+        )
+    };
+}
+/// What is set aside is in no list.
+const OUTLINES: &str = outlines!(">= 0");
+const OUTLINES_ACTIVE: &str = outlines!("= 3");
 /// What is over: a lease, or the window of one that has not committed.
 const OVERDUE: &str = "select i.id, i.queue, i.fence from @.queues q cross join lateral ( \
         select i.id, i.queue, i.fence from @.items i where i.queue = q.queue and i.slot = 3 and i.id > $1 \
@@ -162,25 +177,15 @@ impl Postgres {
     }
 
     pub(super) async fn read_list(&self, query: &Query) -> Result<Vec<Item>, Error> {
-        // Others may have added queues: a list of everything names them all.
         let known = self.catalog.refresh().await?;
-        let queues = known.queues_of(query.store.as_ref(), query.kind.as_ref());
-        let is_asked = query.state.is_some() || query.phase.is_some();
-        let states: Option<Vec<i32>> = is_asked.then(|| known.states_of(|state| query.wants(state)));
         let owner = query.owner.as_ref().map(ToString::to_string);
         let after = match (query.order, query.after) {
             (_, Some(after)) => Uuid::from(after),
             (Order::Oldest, None) => Uuid(0),
             (Order::Newest, None) => Uuid(u128::MAX),
         };
-        let mut params = vec![
-            id(after),
-            ints(queues),
-            super::value::ints_or_null(states),
-            super::value::text_or_null(query.key.as_deref()),
-            long(count(query.limit)),
-            super::value::text_or_null(owner.as_deref()),
-        ];
+        let mut params = asked(&known, query, owner.as_deref());
+        params.extend([id(after), long(count(query.limit))]);
         let list = match (query.shelf(&known.tables), query.order) {
             (Shelf::All, Order::Oldest) => OLDEST,
             (Shelf::All, Order::Newest) => NEWEST,
@@ -198,6 +203,24 @@ impl Postgres {
         // What this program can not read is left out: the rest of the list is still true.
         let readable = found.rows.iter().filter(|row| !known.foreign.contains_key(&row.get::<_, i32>(2)));
         readable.map(|row| read(row, &known, &mut memo).map(|(item, _)| item)).collect()
+    }
+
+    pub(super) async fn read_outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
+        let known = self.catalog.refresh().await?;
+        let owner = query.owner.as_ref().map(ToString::to_string);
+        let outlines = match query.shelf(&known.tables) {
+            Shelf::Active => OUTLINES_ACTIVE,
+            Shelf::All | Shelf::EndedBadly { .. } => OUTLINES,
+        };
+        let lent = self.pool.lend().await?;
+        let found = lent.one(Ask::rows(outlines, asked(&known, query, owner.as_deref()))).await?;
+        let readable = found.rows.iter().filter(|row| !known.foreign.contains_key(&row.get::<_, i32>(3)));
+        let outline = |row: &Row| Outline {
+            id: row.get::<_, Uuid>(0).into(),
+            rank: Some(row.get(1)).filter(|rank| *rank >= 0).map(Time::from_micros),
+            is_linked: row.get(2),
+        };
+        Ok(readable.map(outline).collect())
     }
 
     pub(super) async fn read_due(
@@ -260,6 +283,17 @@ impl Postgres {
             |row: &Row| known.queues.contains_key(&row.get::<_, i32>(1)) && known.has_lifecycle(row.get(2));
         if rows.iter().all(is_known) { Ok(known) } else { self.catalog.refresh().await }
     }
+}
+
+/// What a query asks of an item, as [`asked!`] numbers it. Others may have added queues: who asks for everything needs to know them all.
+fn asked<'a>(known: &Known, query: &'a Query, owner: Option<&'a str>) -> Vec<Param<'a>> {
+    let is_asked = query.state.is_some() || query.phase.is_some();
+    vec![
+        ints(known.queues_of(query.store.as_ref(), query.kind.as_ref())),
+        ints_or_null(is_asked.then(|| known.states_of(|state| query.wants(state)))),
+        text_or_null(query.key.as_deref()),
+        text_or_null(owner),
+    ]
 }
 
 fn count(limit: usize) -> i64 {

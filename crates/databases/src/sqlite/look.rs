@@ -10,11 +10,11 @@ use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 use super::fault::Fault;
 use super::load::record;
 use super::rows::{Context, id_bytes, id_from};
-use super::{Sqlite, lanes, log};
-use crate::look::{Ahead, DUE_MAX, Look, SetAside};
+use super::{Sqlite, lanes, log, read};
+use crate::look::{Ahead, DUE_MAX, Look, Outline, SetAside};
 use crate::row::bytes::word;
 use crate::row::{Damaged, name};
-use crate::{Error, Order, PAGE_MAX, Place};
+use crate::{Error, Order, PAGE_MAX, Place, Query};
 
 /// Each index is named, so that no statistics ever make it a scan.
 const READY: &str = "select count(*) from (select 1 from items indexed by items_ready \
@@ -45,6 +45,10 @@ impl Look for Sqlite {
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
         let clock = (self.shared.clock)();
         self.readers.read(|context| ahead(context, clock, item, most)).await
+    }
+
+    async fn outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
+        self.readers.read(|context| read::outlines(context, query)).await
     }
 
     async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {

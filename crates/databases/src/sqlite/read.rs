@@ -18,8 +18,11 @@ use tokio::sync::Semaphore;
 use super::catalog::{Lifecycles, Queues};
 use super::fault::{Fault, error_of};
 use super::load::read_record;
-use super::rows::{Context, OUTPUT, Read, executions_of, id_bytes, outside_body, payload_of, read_item};
+use super::rows::{
+    Context, OUTPUT, Read, executions_of, id_bytes, id_from, outside_body, payload_of, read_item,
+};
 use super::{Shared, lanes, log, open};
+use crate::look::Outline;
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
 use crate::{Error, Found, Order, Overdue, PAGE_MAX, Query, Shelf, Whole};
@@ -182,20 +185,34 @@ pub(super) fn list(context: &mut Context<'_>, query: &Query) -> Result<Vec<Item>
     if shelf == Shelf::Active {
         condition.push_str(" and i.slot = 3");
     }
-    if query.store.is_some() || query.kind.is_some() {
-        let numbers: Vec<String> = queues.iter().map(i64::to_string).collect();
-        let _ = write!(condition, " and i.queue in ({})", numbers.join(", "));
-    }
+    condition.push_str(&of_queues(query, &queues));
     page(context, query, &condition, limit, &mut items)?;
     Ok(items)
 }
 
-/// What a query asks of an item, beside its queue. None: no item can be so.
+/// All items of a query in outline. The table is read as it lies, with no order: by id every row would have to be found.
+pub(super) fn outlines(context: &mut Context<'_>, query: &Query) -> Result<Vec<Outline>, Fault> {
+    let Some(condition) = condition(context, query) else { return Ok(Vec::new()) };
+    let queues = queues_of(context.connection, query)?;
+    // What is set aside is in no list.
+    let slot = if query.shelf(&context.lifecycles.tables) == Shelf::Active { "= 3" } else { ">= 0" };
+    let sql = format!(
+        "select i.id, i.rank, i.id in (select item from linked) from items i where i.slot {slot} and {condition}{}",
+        of_queues(query, &queues)
+    );
+    let mut statement = context.connection.prepare(&sql)?;
+    let mut rows = statement.query((query.key.as_deref(), owner(query)))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let rank = Some(row.get(1)?).filter(|rank| *rank >= 0).map(Time::from_micros);
+        found.push(Outline { id: id_from(row.get(0)?), rank, is_linked: row.get(2)? });
+    }
+    Ok(found)
+}
+
+/// What a query asks of an item, beside its queue and its place. None: no item can be so.
 fn condition(context: &Context<'_>, query: &Query) -> Option<String> {
-    let mut condition = match (query.order, query.after) {
-        (Order::Newest, Some(_)) => "i.id < ?1".to_string(),
-        (Order::Newest, None) | (Order::Oldest, _) => "i.id > ?1".to_string(),
-    };
+    let mut condition = "(?1 is null or i.key = ?1) and (?2 is null or i.owner = ?2)".to_string();
     if query.state.is_some() || query.phase.is_some() {
         let states = context.lifecycles.states_of(|state| query.wants(state));
         if states.is_empty() {
@@ -205,8 +222,17 @@ fn condition(context: &Context<'_>, query: &Query) -> Option<String> {
             states.iter().map(|(lifecycle, state)| format!("({lifecycle}, {state})")).collect();
         let _ = write!(condition, " and (i.lifecycle, i.state) in (values {})", pairs.join(", "));
     }
-    condition.push_str(" and (?2 is null or i.key = ?2) and (?3 is null or i.owner = ?3)");
     Some(condition)
+}
+
+fn of_queues(query: &Query, queues: &[i64]) -> String {
+    let numbers = || queues.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let is_asked = query.store.is_some() || query.kind.is_some();
+    if is_asked { format!(" and i.queue in ({})", numbers()) } else { String::new() }
+}
+
+fn owner(query: &Query) -> Option<String> {
+    query.owner.as_ref().map(ToString::to_string)
 }
 
 fn page(
@@ -217,11 +243,14 @@ fn page(
     items: &mut Vec<Item>,
 ) -> Result<(), Fault> {
     let order = if query.order == Order::Newest { " desc" } else { "" };
-    let sql = format!("{}{condition} order by i.id{order}", items_where!(""));
+    let after = match (query.order, query.after) {
+        (Order::Newest, Some(_)) => "<",
+        (Order::Newest, None) | (Order::Oldest, _) => ">",
+    };
+    let sql = format!("{}i.id {after} ?3 and {condition} order by i.id{order}", items_where!(""));
     let after = query.after.map_or(Vec::new(), |after| id_bytes(after).to_vec());
-    let owner = query.owner.as_ref().map(ToString::to_string);
     let mut statement = context.connection.prepare(&sql)?;
-    let mut rows = statement.query((after, query.key.as_deref(), owner))?;
+    let mut rows = statement.query((query.key.as_deref(), owner(query), after))?;
     let first = items.len();
     while items.len() - first < limit
         && let Some(row) = rows.next()?

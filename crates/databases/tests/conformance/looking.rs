@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tenure_core::id::{ItemId, RecordId};
-use tenure_core::item::Link;
+use tenure_core::item::{Item, Link};
+use tenure_core::lifecycle::Phase;
 use tenure_core::request::*;
 use tenure_core::time::Time;
 use tenure_core::world::{Lane, LaneKey, NameKey, NameScope, Named};
-use tenure_databases::Database;
-use tenure_databases::look::{Ahead, Look};
+use tenure_databases::look::{Ahead, Look, Outline};
+use tenure_databases::{Database, Query};
 
 use crate::harness::{Bench, Harness};
 use crate::limited::limited;
@@ -39,6 +40,51 @@ pub async fn who_comes_before_an_item_is_counted_up_to_a_bound<H: Harness>(bench
     assert_eq!(ahead(bench, jobs[3], 0).await, (0, 0));
     bench.take("worker:a/1", jobs[2]).await;
     assert_eq!(ahead(bench, jobs[3], MANY).await, (0, 2), "what is held is not in line");
+}
+
+pub async fn a_list_in_outline_is_the_list<H: Harness>(bench: &Bench<H>) {
+    let mut jobs = Vec::new();
+    for priority in [0, 3, -2, 0, 0, 0] {
+        let links = jobs.first().map(|to| Link { label: "about".parse().unwrap(), to: *to });
+        let links = links.into_iter().filter(|_| priority < 0).collect();
+        jobs.push(bench.create(Create { priority: Some(priority), links, ..new("job", "{}") }).await);
+        bench.tick();
+    }
+    let later = Some(bench.clock.now().after(Duration::from_secs(60)));
+    bench.create(Create { run_at: later, ..new("job", "{}") }).await;
+    bench.pass("d1").await;
+    bench.reply(in_store("other", create(new("job", "{}")))).await;
+    bench.take("worker:a/1", jobs[3]).await;
+    let done = bench.run("worker:a/1", jobs[4]).await;
+    assert!(bench.reply(request("worker:a/1", commit(done))).await.fresh);
+    bench.reply(request("human:ann", cancel(jobs[5]))).await;
+    let all = Query { limit: MANY, ..Query::default() };
+    let (kind, key) = (|kind: &str| Some(kind.parse().unwrap()), Some("d1".parse().unwrap()));
+    let queries = [
+        all.clone(),
+        Query { store: Some(store()), kind: kind("job"), ..all.clone() },
+        Query { kind: kind("nothing"), ..all.clone() },
+        Query { phase: Some(Phase::Ready), ..all.clone() },
+        Query { phase: Some(Phase::Stopped), ..all.clone() },
+        Query { phase: Some(Phase::Active), ..all.clone() },
+        Query { owner: Some("a/1".parse().unwrap()), ..all.clone() },
+        Query { key, ..all.clone() },
+    ];
+    for query in queries {
+        let items = bench.database().list(&query).await.unwrap();
+        let outline = |item: &Item| Outline {
+            id: item.id,
+            rank: Some(item.rank()).filter(|_| item.phase() != Phase::Stopped),
+            is_linked: !item.links.is_empty(),
+        };
+        let expected: Vec<Outline> = items.iter().map(outline).collect();
+        let cut = Query { limit: 1, after: items.last().map(|item| item.id), ..query.clone() };
+        for query in [query, cut] {
+            let mut found = bench.database().outlines(&query).await.unwrap();
+            found.sort_by_key(|outline| outline.id);
+            assert_eq!(found, expected, "{query:?}");
+        }
+    }
 }
 
 pub async fn of_a_key_the_older_come_before_and_the_lane_says_who_runs<H: Harness>(bench: &Bench<H>) {

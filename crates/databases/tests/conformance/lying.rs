@@ -15,7 +15,7 @@ use tenure_core::lifecycle::tables::Tables;
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
-use tenure_databases::look::{Ahead, Look, SetAside};
+use tenure_databases::look::{Ahead, Look, Outline, SetAside};
 use tenure_databases::verify::{self, At, Fault};
 use tenure_databases::{BatchId, Database, Error, Found, Head, Order, Overdue, Query, Settled, Whole};
 
@@ -191,6 +191,10 @@ impl<D: Look> Look for Lying<'_, D> {
 
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
         self.inner.ahead(item, most).await
+    }
+
+    async fn outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
+        self.inner.outlines(query).await
     }
 
     async fn lane(&self, key: &LaneKey) -> Result<Lane, Error> {

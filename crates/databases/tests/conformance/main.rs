@@ -205,6 +205,7 @@ conformance! {
     #[test] fn those_that_stand_for_their_keys_are_listed() { following }
 
     #[test] fn who_comes_before_an_item_is_counted_up_to_a_bound() { looking }
+    #[test] fn a_list_in_outline_is_the_list() { looking }
     #[test] fn of_a_key_the_older_come_before_and_the_lane_says_who_runs() { looking }
     #[test] fn what_has_come_due_counts_before_anybody_has_looked() { looking }
     #[test] fn what_is_linked_to_an_item_is_found_from_it() { looking }

@@ -225,3 +225,29 @@ impl FromArgMatches for Db {
         Ok(())
     }
 }
+
+/// As [`Db`], where somebody named a place; what is only configured does not count.
+#[derive(Clone, Debug)]
+pub struct OtherDb(pub Option<Db>);
+
+impl Args for OtherDb {
+    fn augment_args(command: Command) -> Command {
+        let words = "Another database than .tenure/todo.db of this repository, as in sqlite:tenure.db";
+        Db::augment_args(command).mut_arg("db", |db| db.hide_default_value(true).help(words))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Db::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for OtherDb {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<OtherDb, Error> {
+        Ok(OtherDb(is_named(matches).then(|| Db::from_arg_matches(matches)).transpose()?))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = OtherDb::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use tenure_core::word::Store;
 
-use super::{Form, There, span, store};
+use super::{Form, OtherDb, There, span, store};
 
 /// Where the list is, and who asks.
 #[derive(Args, Clone, Debug)]
@@ -238,12 +238,16 @@ pub struct TodoImport {
 pub struct TodoExport {
     /// Where to. Left out: .tenure/todo.jsonl of the repository
     pub file: Option<String>,
+    #[command(flatten)]
+    pub db: OtherDb,
 }
 
 #[derive(Args, Debug)]
 pub struct TodoJoin {
     /// A log, as `tenure todo export` writes it. Left out: .tenure/todo.jsonl of the repository
     pub file: Option<String>,
+    #[command(flatten)]
+    pub db: OtherDb,
 }
 
 #[derive(Subcommand, Debug)]

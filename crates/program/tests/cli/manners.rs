@@ -134,6 +134,37 @@ fn with_json_an_error_is_an_object_too() {
 }
 
 #[test]
+fn with_json_a_wrong_command_line_is_an_object_too() {
+    let place = Place::file("manners-json-usage");
+    let cases: [(&[&str], &str, &str); 4] = [
+        (
+            &["job", "list", "--json", "--bogus"],
+            "unexpected argument '--bogus' found",
+            "Usage: tenure job list",
+        ),
+        (&["--json", "job", "list"], "unexpected argument '--json' found", "--help"),
+        (&["todo", "add", "--json"], "the following required arguments were not provided: <TITLE>", "--help"),
+        (&["job", "list", "--limit", "x", "--json"], "invalid value 'x' for '--limit", "--help"),
+    ];
+    for (arguments, detail, advice) in cases {
+        let run = place.run(arguments).code(64);
+        assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1), "{run:?}");
+        let no: Value = serde_json::from_str(&run.stderr).unwrap_or_else(|why| panic!("{why}: {run:?}"));
+        assert_eq!(no["title"], "wrong usage", "{no}");
+        for (field, words) in [("detail", detail), ("advice", advice)] {
+            assert!(no[field].as_str().is_some_and(|said| said.contains(words)), "{field} of {no}");
+        }
+    }
+    let no_file = place.run(&["job", "list", "--config", "no-such.toml", "--json"]).code(64);
+    let no: Value = serde_json::from_str(&no_file.stderr).unwrap_or_else(|why| panic!("{why}: {no_file:?}"));
+    assert_eq!(no["detail"], "can not read no-such.toml: there is no such file");
+    let plain = place.run(&["job", "list", "--bogus"]).code(64);
+    assert!(plain.stderr.starts_with("error: unexpected argument '--bogus' found\n"), "{plain:?}");
+    let help = place.run(&["job", "list", "--json", "--help"]).code(0);
+    assert!(help.stdout.contains("Usage: "), "{help:?}");
+}
+
+#[test]
 fn work_is_put_off_by_a_span_or_until_a_time() {
     let place = Place::file("manners-later");
     let job = place.json(&["job", "submit", "--run-at", "10m", "--json"]);

@@ -1,15 +1,18 @@
 //! list: the tasks of a store, a page at a time.
 //!
 //! In the order they were added a page is one look at the database. In the order in which `next` would take them, with a filter, or to be
-//! counted, all tasks in the states asked for are looked at: some milliseconds for every thousand. What stands in payloads is read for
-//! those that are shown, and where a tag is asked for.
+//! counted, all tasks in the states asked for are looked at in outline. Tasks are read if they are shown, and where an outline does not
+//! tell: what they wait for if they have links, who holds them, their tags, and the place of what was given up.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tenure::core::id::ItemId;
-use tenure::core::item::Item;
+use tenure::core::lifecycle::Phase;
+use tenure::core::time::Time;
 use tenure::core::word::{Label, Who};
-use tenure::databases::{Order, PAGE_MAX, Query};
+use tenure::databases::look::Outline;
+use tenure::databases::{Order, Place, Query};
 
 use super::refusal::Error;
 use super::task::Task;
@@ -67,76 +70,87 @@ pub struct Listed {
 }
 
 impl Wanted {
-    fn is_a_page(&self) -> bool {
-        let by_age = matches!(self.sorted, Sorted::Oldest | Sorted::Newest);
-        let unfiltered = self.tag.is_none() && self.owner.is_none() && self.readiness == Readiness::Any;
-        by_age && unfiltered && self.counting == Counting::No
+    fn is_by_age(&self) -> bool {
+        matches!(self.sorted, Sorted::Oldest | Sorted::Newest)
     }
 
-    fn order(&self) -> Order {
-        match self.sorted {
+    fn is_filtered(&self) -> bool {
+        self.tag.is_some() || self.owner.is_some() || self.readiness != Readiness::Any
+    }
+
+    /// What a database can tell of it, for a page in the order of age or for all of them.
+    fn query(&self) -> Result<Query, Error> {
+        let order = match self.sorted {
             Sorted::Oldest | Sorted::Next => Order::Oldest,
             Sorted::Newest => Order::Newest,
-        }
-    }
-
-    /// What can be told from the item alone.
-    fn may_be(&self, item: &Item) -> bool {
-        let owned = |who: &Who| item.lease.as_ref().is_some_and(|lease| lease.owner.id == *who);
-        let is_free = self.readiness == Readiness::Any || item.state_name().as_str() == "Draft";
-        is_free && self.owner.as_ref().is_none_or(owned)
+        };
+        // What somebody holds is active, and what may be taken is ready. Nothing is both.
+        let phase = match (&self.owner, self.readiness) {
+            (Some(_), _) => Some(Phase::Active),
+            (None, Readiness::Ready) => Some(Phase::Ready),
+            (None, Readiness::Any) => None,
+        };
+        let (kind, state) = (Some(KIND.parse().map_err(tenure::Error::from)?), self.state.clone());
+        Ok(Query { kind, state, phase, order, after: self.after, limit: self.limit, ..Query::default() })
     }
 }
 
 impl Todos {
     pub async fn list(&self, wanted: &Wanted) -> Result<Listed, Error> {
-        if wanted.is_a_page() {
-            let items = self.items(wanted, wanted.after, wanted.limit).await?;
+        if wanted.is_by_age() && !wanted.is_filtered() {
+            let items = self.tenure.list(wanted.query()?).await?;
             let next = items.last().filter(|_| items.len() == wanted.limit).map(|last| last.id);
-            return Ok(Listed { tasks: self.tasks(&items).await?, next, total: None });
+            let total = match wanted.counting {
+                Counting::No => None,
+                Counting::All => Some(self.tenure.outlines(wanted.query()?).await?.len() as u64),
+            };
+            return Ok(Listed { tasks: self.tasks(items.iter().map(|item| item.id)).await?, next, total });
         }
-        let mut found = self.all_that_may_be(wanted).await?;
-        if wanted.sorted == Sorted::Next {
-            found.sort_by_key(|item| (item.rank(), item.id));
-        }
-        if wanted.readiness == Readiness::Ready {
+        let mut found = self.tenure.outlines(wanted.query()?).await?;
+        if let Some(owner) = &wanted.owner {
+            found = self.held(found, wanted.readiness, owner).await?;
+        } else if wanted.readiness == Readiness::Ready {
             found = self.ready(found).await?;
         }
         if let Some(tag) = &wanted.tag {
             found = self.tagged(found, tag).await?;
         }
+        let found = self.in_order(found, wanted.sorted).await?;
         let begin = self.begin(&found, wanted).await?;
         let page = &found[begin..found.len().min(begin + wanted.limit)];
         let next = page.last().filter(|_| begin + page.len() < found.len()).map(|last| last.id);
-        Ok(Listed { tasks: self.tasks(page).await?, next, total: Some(found.len() as u64) })
+        let tasks = self.tasks(page.iter().map(|place| place.id)).await?;
+        Ok(Listed { tasks, next, total: Some(found.len() as u64) })
     }
 
-    async fn items(&self, wanted: &Wanted, after: Option<ItemId>, limit: usize) -> Result<Vec<Item>, Error> {
-        let (kind, order) = (Some(KIND.parse().map_err(tenure::Error::from)?), wanted.order());
-        let query = Query { kind, state: wanted.state.clone(), order, after, limit, ..Query::default() };
-        Ok(self.tenure.list(query).await?)
-    }
-
-    async fn all_that_may_be(&self, wanted: &Wanted) -> Result<Vec<Item>, Error> {
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.items(wanted, after, PAGE_MAX).await?;
-            let is_last = page.len() < PAGE_MAX;
-            after = page.last().map(|last| last.id);
-            found.extend(page.into_iter().filter(|item| wanted.may_be(item)));
-            if is_last {
-                return Ok(found);
+    /// Those that an agent or person holds, in whatever session.
+    async fn held(
+        &self,
+        outlines: Vec<Outline>,
+        readiness: Readiness,
+        owner: &Who,
+    ) -> Result<Vec<Outline>, Error> {
+        let mut held = Vec::new();
+        for outline in outlines.into_iter().filter(|_| readiness == Readiness::Any) {
+            let item = self.tenure.item(outline.id).await?;
+            if item.lease.is_some_and(|lease| lease.owner.id == *owner) {
+                held.push(outline);
             }
         }
+        Ok(held)
     }
 
     /// Those that wait for nothing that is not verified.
-    async fn ready(&self, items: Vec<Item>) -> Result<Vec<Item>, Error> {
+    async fn ready(&self, outlines: Vec<Outline>) -> Result<Vec<Outline>, Error> {
         let mut verified: BTreeMap<ItemId, bool> = BTreeMap::new();
-        let mut ready = Vec::with_capacity(items.len());
-        for item in items {
+        let mut ready = Vec::with_capacity(outlines.len());
+        for outline in outlines {
+            let on = match outline.is_linked {
+                true => self.tenure.item(outline.id).await?.linked("depends").collect(),
+                false => Vec::new(),
+            };
             let mut waits = false;
-            for on in item.linked("depends") {
+            for on in on {
                 let is_done = match verified.get(&on) {
                     Some(known) => *known,
                     None => self.is_verified(on).await?,
@@ -145,7 +159,7 @@ impl Todos {
                 waits |= !is_done;
             }
             if !waits {
-                ready.push(item);
+                ready.push(outline);
             }
         }
         Ok(ready)
@@ -159,35 +173,51 @@ impl Todos {
         }
     }
 
-    async fn tagged(&self, items: Vec<Item>, tag: &str) -> Result<Vec<Item>, Error> {
+    async fn tagged(&self, outlines: Vec<Outline>, tag: &str) -> Result<Vec<Outline>, Error> {
         let mut found = Vec::new();
-        for item in items {
-            if self.task(item.id).await?.tags.iter().any(|one| one == tag) {
-                found.push(item);
+        for outline in outlines {
+            if self.task(outline.id).await?.tags.iter().any(|one| one == tag) {
+                found.push(outline);
             }
         }
         Ok(found)
     }
 
-    /// Where the page begins. The last one of the page before may have left the list meanwhile; its place has not.
-    async fn begin(&self, found: &[Item], wanted: &Wanted) -> Result<usize, Error> {
-        let Some(after) = wanted.after else { return Ok(0) };
-        let is_seen: Box<dyn Fn(&Item) -> bool + Send> = match wanted.sorted {
-            Sorted::Oldest => Box::new(move |item| item.id <= after),
-            Sorted::Newest => Box::new(move |item| item.id >= after),
-            Sorted::Next => {
-                let last = self.tenure.item(after).await?;
-                let place = (last.rank(), last.id);
-                Box::new(move |item| (item.rank(), item.id) <= place)
-            }
-        };
-        Ok(found.partition_point(|item| is_seen(item)))
+    async fn in_order(&self, outlines: Vec<Outline>, sorted: Sorted) -> Result<Vec<Place>, Error> {
+        let mut places = Vec::with_capacity(outlines.len());
+        for Outline { id, rank, .. } in outlines {
+            places.push(match (rank, sorted) {
+                (Some(rank), _) => Place { rank, id },
+                // Given up, it is taken by nobody; it is shown where it would be.
+                (None, Sorted::Next) => Place::of(&self.tenure.item(id).await?),
+                (None, Sorted::Oldest | Sorted::Newest) => Place { rank: Time::default(), id },
+            });
+        }
+        match sorted {
+            Sorted::Oldest => places.sort_unstable_by_key(|place| place.id),
+            Sorted::Newest => places.sort_unstable_by_key(|place| Reverse(place.id)),
+            Sorted::Next => places.sort_unstable(),
+        }
+        Ok(places)
     }
 
-    async fn tasks(&self, items: &[Item]) -> Result<Vec<Task>, Error> {
-        let mut tasks = Vec::with_capacity(items.len());
-        for item in items {
-            tasks.push(self.task(item.id).await?);
+    /// Where the page begins. The last one of the page before may have left the list meanwhile; its place has not.
+    async fn begin(&self, found: &[Place], wanted: &Wanted) -> Result<usize, Error> {
+        let Some(after) = wanted.after else { return Ok(0) };
+        Ok(match wanted.sorted {
+            Sorted::Oldest => found.partition_point(|place| place.id <= after),
+            Sorted::Newest => found.partition_point(|place| place.id >= after),
+            Sorted::Next => {
+                let last = Place::of(&self.tenure.item(after).await?);
+                found.partition_point(|place| *place <= last)
+            }
+        })
+    }
+
+    async fn tasks(&self, ids: impl Iterator<Item = ItemId>) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
+        for id in ids {
+            tasks.push(self.task(id).await?);
         }
         Ok(tasks)
     }

@@ -1,4 +1,4 @@
-//! `tenure todo export` and `join`: the log of a repository's list as a file that is committed with it.
+//! `tenure todo export` and `join`: the log of a list as a file that is committed with its repository. Both work on the database itself.
 //!
 //! A log names bodies by hash; what they say (titles, plans, proofs) stands in a second file beside it, one body a line.
 //!
@@ -22,34 +22,34 @@ use tenure_databases::{Database, PAGE_MAX, Query, verify};
 use tenure_systems::todos::workspace::{FOLDER, Workspace};
 
 use super::desk::{self, here};
-use crate::cli::{TodoExport, TodoJoin};
+use crate::cli::{OtherDb, TodoExport, TodoJoin};
 use crate::commands::export::whole;
 use crate::commands::verify::sums;
 use crate::database::{self, Access, Work};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
-/// The repository whose list it is about. Whoever has named a server is told that it is not asked.
-fn repository(output: &mut Output) -> Result<Workspace, Error> {
-    let workspace = here()?.ok_or(Error::NoRepository)?;
-    if std::env::var_os("TENURE_URL").is_some() {
-        let list = desk::file(&workspace);
-        output.remark(format_args!(
-            "this is about the list of this repository, {}; TENURE_URL is not asked",
-            list.display()
-        ));
+/// Where the log is kept in a file.
+fn log(named: Option<&String>) -> Result<String, Error> {
+    if let Some(named) = named {
+        return Ok(named.clone());
     }
-    Ok(workspace)
+    let workspace = here()?.ok_or(Error::NoRepository)?;
+    Ok(workspace.home.join(FOLDER).join("todo.jsonl").display().to_string())
 }
 
-fn log(workspace: &Workspace, named: Option<&String>) -> PathBuf {
-    named.map_or_else(|| workspace.home.join(FOLDER).join("todo.jsonl"), PathBuf::from)
+/// The database that was named, or that of the repository. A server hands out no bodies with its log and takes none in: whoever named
+/// one is told where to go.
+fn list(named: &OtherDb, own: impl FnOnce(&Workspace) -> Result<PathBuf, Error>) -> Result<String, Error> {
+    match &named.0 {
+        Some(db) => db.url().map(str::to_string),
+        None => Ok(desk::url(&own(&here()?.ok_or(Error::NoRepository)?)?)),
+    }
 }
 
 pub fn export(arguments: &TodoExport, output: &mut Output) -> Result<Outcome, Error> {
-    let workspace = repository(output)?;
-    let file = log(&workspace, arguments.file.as_ref()).display().to_string();
-    let url = desk::url(&desk::file(&workspace));
+    let url = list(&arguments.db, |workspace| Ok(desk::file(workspace)))?;
+    let file = log(arguments.file.as_ref())?;
     let (text, end) = database::with(&url, Access::Existing, Whole)?;
     let bodies = database::with(&url, Access::Existing, Kept)?;
     whole(&file, |out| Ok(out.write_all(&text)?))?;
@@ -132,15 +132,14 @@ fn bodies(log: &str) -> Result<BTreeMap<Hash, Body>, Error> {
 }
 
 pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error> {
-    let workspace = repository(output)?;
-    let file = log(&workspace, arguments.file.as_ref()).display().to_string();
+    let url = list(&arguments.db, desk::made)?;
+    let file = log(arguments.file.as_ref())?;
     let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
     let theirs = fs::read(&file).map_err(unreadable)?;
     let report = verify::file(theirs.as_slice(), None, |_| {}).map_err(unreadable)?;
     if let Some(fault) = report.faults.first() {
         return Err(Error::Unsound { file, fault: fault.to_string() });
     }
-    let url = desk::url(&desk::made(&workspace)?);
     let (mine, _) = database::with(&url, Access::MayCreate, Whole)?;
     match compare(&mine, &theirs) {
         Found::Same => output.line("nothing to join: both are the same")?,

@@ -69,6 +69,27 @@ fn a_list_says_how_many_there_are_and_shows_what_is_asked_for() {
     assert!(!all.stdout.contains(" of "), "{all:?}");
 }
 
+// covers: T-13
+#[test]
+fn what_was_given_up_is_listed_where_it_would_be_taken() {
+    let repository = Repository::branched("todos_given_up");
+    let low = repository.added(&["Low", "--priority", "-1"]);
+    let plain = repository.added(&["Plain"]);
+    let high = repository.added(&["High", "--priority", "1"]);
+    let waits = repository.added(&["Waits"]);
+    for id in [&low, &plain, &high] {
+        repository.run(&["todo", "abandon", id, "--reason", "no"]).code(0);
+    }
+    let listed =
+        |arguments: &[&str]| repository.run(&[&["todo", "list", "--json"], arguments].concat()).code(0);
+    let given_up = listed(&["--state", "Abandoned"]).objects().remove(0);
+    assert_eq!((ids(&given_up), &given_up["total"]), (vec![&*high, &plain, &low], &3.into()));
+    let all = listed(&["--all", "--limit", "2"]).objects().remove(0);
+    assert_eq!((ids(&all), &all["total"]), (vec![&*low, &plain], &4.into()), "by age");
+    let ready = listed(&["--ready"]).objects().remove(0);
+    assert_eq!(ids(&ready), [&waits]);
+}
+
 #[test]
 fn columns_are_straight_whatever_stands_in_them() {
     let repository = Repository::branched("todos_straight");

@@ -1,5 +1,7 @@
 //! What a command says when it says no: in the words of tasks, with the command that helps.
 
+use std::path::Path;
+
 use super::repository::Repository;
 
 #[test]
@@ -43,14 +45,39 @@ fn a_gate_that_waits_for_a_person_has_not_failed() {
     assert!(!run.stderr.contains("did not pass"), "{run:?}");
 }
 
+// covers: T-12
 #[test]
-fn commands_for_the_list_of_a_repository_say_so_where_a_server_is_named() {
+fn a_log_is_exported_and_joined_where_its_database_is() {
     let repository = Repository::branched("todos_local");
-    repository.added(&["First"]);
+    let address = "http://127.0.0.1:1";
+    let first = repository.added(&["First"]);
+    let other = Repository::branched("todos_local_other");
+    let kept = format!("sqlite:{}", repository.path(".tenure/todo.db"));
+    let log = repository.folder.file("list.jsonl");
     for what in ["export", "join"] {
-        let run = repository.run(&["todo", what]).env("TENURE_URL", "http://127.0.0.1:1").code(0);
-        assert!(run.stderr.contains("this is about the list of this repository"), "{run:?}");
+        for run in [
+            repository.run(&["todo", what, "--url", address]),
+            repository.run(&["todo", what]).env("TENURE_URL", address),
+        ] {
+            let run = run.code(64);
+            assert!(run.stderr.contains("this works on a database itself"), "{run:?}");
+            assert!(run.stderr.contains("with --db URL"), "{run:?}");
+        }
     }
+    assert!(!Path::new(&repository.path(".tenure/todo.jsonl")).exists(), "nothing was written");
+    // As it was told: a database that is named counts, wherever one is.
+    other.run(&["todo", "export", &log, "--db", &kept]).env("TENURE_URL", address).code(0);
+    other.run(&["todo", "join", &log]).code(0);
+    assert_eq!(other.shown(&first)["title"], "First");
+    let copy = format!("sqlite:{}", repository.folder.file("copy.db"));
+    other.run(&["todo", "join", &log]).env("TENURE_DB", &copy).code(0);
+    let run = other.run(&["todo", "join", &log, "--db", &copy]).code(0);
+    assert!(run.stdout.contains("both are the same"), "{run:?}");
+}
+
+#[test]
+fn help_names_the_list_of_the_repository() {
+    let repository = Repository::branched("todos_help");
     let help = repository.run(&["todo", "list", "--help"]).code(0);
     assert!(help.stdout.contains(".tenure/todo.db") && !help.stdout.contains("[default: sqlite"), "{help:?}");
 }
