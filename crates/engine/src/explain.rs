@@ -24,6 +24,7 @@ use tenure_core::time::Time;
 use tenure_core::word::{Kind, Label, Store};
 
 use crate::error::Error;
+use crate::refused::Refused;
 use crate::tenure::Tenure;
 
 pub use ended::{Ended, Failed, Tries};
@@ -69,8 +70,10 @@ pub struct Explanation {
     pub retried_as: Option<ItemId>,
     /// The item whose commit or move made it.
     pub made_by: Option<ItemId>,
-    /// Which writes are refused, and what is known of such. None: nobody has ever held it.
+    /// Which writes are refused. None: nobody has ever held it.
     pub refused_writes: Option<String>,
+    /// Those that were since this process began, the latest last.
+    pub refused: Vec<Refused>,
 }
 
 /// One reason. `reason` is for programs, `text` for people.
@@ -185,7 +188,8 @@ impl Tenure {
     pub async fn explain(&self, id: ItemId) -> Result<Explanation, Error> {
         let (kept, store) = (self.inner.kept.clone(), self.store.clone());
         let facts = self.beside(async move { kept.facts(&store, id).await }).await?;
-        facts.map(|facts| explain(&facts)).ok_or(Error::NotFound(id))
+        let refused = self.inner.counters.refused().of(&self.store, id);
+        facts.map(|facts| explain(&Facts { refused, ..facts })).ok_or(Error::NotFound(id))
     }
 }
 
@@ -227,6 +231,7 @@ fn explain_known(facts: &Facts, known: &Known) -> Explanation {
         retried_as: known.retried_as,
         made_by: origin.filter(|_| !is_retry(known)),
         refused_writes: held::refused_writes(item, facts.world.now),
+        refused: held::refused(facts),
     }
 }
 
@@ -300,6 +305,7 @@ fn explain_set_aside(facts: &Facts) -> Explanation {
         retried_as: None,
         made_by: None,
         refused_writes: None,
+        refused: held::refused(facts),
     }
 }
 

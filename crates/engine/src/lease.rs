@@ -76,9 +76,9 @@ impl Tenure {
                 if is_answer(&reply) || left.is_zero() {
                     return Ok(reply);
                 }
-                let again = Command::Acquire(acquire.clone());
+                let again = self.request(Command::Acquire(acquire.clone()));
                 let standing = match reply.held_back {
-                    None => Some(self.inner.gather.stand(self.request(again.clone()))?),
+                    None => Some(self.inner.gather.stand(again.clone())?),
                     Some(_) => None,
                 };
                 let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;

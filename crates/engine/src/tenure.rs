@@ -490,7 +490,7 @@ impl Tenure {
                 Some(again) => (again.clone(), gather.ask(again).await?),
                 None => (request, reply),
             };
-            self.inner.counters.heard(&request.command, &reply);
+            self.inner.counters.heard(&request, &reply);
             self.inner.bells.heard(&request, &reply);
             Ok(reply)
         })
@@ -522,7 +522,7 @@ impl Tenure {
             };
             for (request, reply) in requests.iter().zip(&replies) {
                 if let Ok(reply) = reply {
-                    self.inner.counters.heard(&request.command, reply);
+                    self.inner.counters.heard(request, reply);
                     self.inner.bells.heard(request, reply);
                 }
             }

@@ -243,6 +243,9 @@ mod tests {
             let whole = tenure.wait(job.id, Duration::from_secs(60)).await.unwrap();
             assert_eq!(whole.output.unwrap().bytes(), b"2");
             assert_eq!((tenure.counters().lost(), tenure.counters().stale_writes()), (1, 0));
+            let refused = tenure.explain(job.id).await.unwrap().refused;
+            let told: Vec<_> = refused.iter().map(|one| (one.write, one.attempt, one.code)).collect();
+            assert_eq!(told, [("renew", 1, "LEASE_LOST")]);
             worker.drain().await;
         });
     }

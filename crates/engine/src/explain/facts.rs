@@ -14,6 +14,7 @@ use tenure_databases::look::{Ahead, Look, SetAside};
 use tenure_databases::{Database, Error, Whole};
 
 use crate::redrive::retry_name;
+use crate::refused::Refused;
 
 /// So many that come before an item are counted; beyond that it is a long queue, whatever the number.
 pub const AHEAD_MAX: usize = 1_000;
@@ -28,6 +29,8 @@ pub struct Facts {
     /// None: its row can not be read.
     pub known: Option<Known>,
     pub set_aside: Option<SetAside>,
+    /// Writes that were refused to others, the latest last. No database knows them: whoever asks through an engine has its own.
+    pub refused: Vec<Refused>,
 }
 
 /// What is known of an item whose row can be read.
@@ -69,7 +72,7 @@ impl Facts {
             Some(whole) => Some(known(database, whole, &mut world).await?),
             None => None,
         };
-        Ok(Some(Facts { id, store: store.clone(), world, known, set_aside }))
+        Ok(Some(Facts { id, store: store.clone(), world, known, set_aside, refused: Vec::new() }))
     }
 }
 

@@ -8,8 +8,9 @@ use tenure_core::time::Time;
 
 use super::facts::Facts;
 use super::words::why;
-use super::{Because, Reason};
+use super::{Because, RELATED_MAX, Reason};
 use crate::attempts::Holding;
+use crate::refused::Refused;
 
 /// A lease, as claim records have it, and how far its execution is. The names of the fields are a promise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -80,7 +81,13 @@ pub(super) fn because(facts: &Facts, item: &Item) -> Vec<Because> {
     because
 }
 
-/// Refused writes are in no log. What is known is which ones are.
+/// Those that came too late, of many the latest.
+pub(super) fn refused(facts: &Facts) -> Vec<Refused> {
+    let told = facts.refused.len().saturating_sub(RELATED_MAX);
+    facts.refused[told..].to_vec()
+}
+
+/// Which writes are refused now. That they were is in no log.
 pub(super) fn refused_writes(item: &Item, now: Time) -> Option<String> {
     if item.fence.0 == 0 {
         return None;
@@ -103,5 +110,5 @@ pub(super) fn refused_writes(item: &Item, now: Time) -> Option<String> {
             )
         }
     };
-    Some(format!("{rule}; refused writes leave no entry, and each process counts its own"))
+    Some(format!("{rule}; refused writes leave no entry, and each process tells its own"))
 }

@@ -5,8 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_core::answer::Answer;
-use tenure_core::request::Command;
+use tenure_core::request::{Command, Request};
 use tenure_databases::batch::Reply;
+
+use crate::refused::RefusedWrites;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -15,6 +17,7 @@ macro_rules! counters {
             $($name: AtomicU64,)*
             last_failure: Mutex<Option<String>>,
             turns: Mutex<BTreeMap<&'static str, u64>>,
+            refused: RefusedWrites,
         }
 
         impl Counters {
@@ -82,6 +85,11 @@ impl Counters {
         self.turns.lock().expect("nobody panics while holding it").clone()
     }
 
+    /// Which writes were refused, and whose, beside how many.
+    pub(crate) fn refused(&self) -> &RefusedWrites {
+        &self.refused
+    }
+
     pub(crate) fn turn(&self, of: &'static str) {
         *self.turns.lock().expect("nobody panics while holding it").entry(of).or_default() += 1;
     }
@@ -124,11 +132,12 @@ impl Counters {
 
     /// What was answered to somebody who asked through a handle: a worker elsewhere, or a system. Workers of this process count for
     /// themselves. A repeat of what was answered before is no second one.
-    pub(crate) fn heard(&self, command: &Command, reply: &Reply) {
+    pub(crate) fn heard(&self, request: &Request, reply: &Reply) {
+        self.refused.heard(request, &reply.answer);
         if reply.held_back.is_some() {
             self.one_held_back();
         }
-        match (command, &reply.answer) {
+        match (&request.command, &reply.answer) {
             (_, Answer::LeaseLost(_)) => self.one_stale_write(),
             _ if !reply.fresh => {}
             (_, Answer::Leased(leases)) => self.leases(leases.len()),

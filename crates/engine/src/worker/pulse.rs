@@ -56,7 +56,8 @@ async fn renew(held: Held, asker: Asker, lease: Option<Duration>, leases: Vec<(E
     let asked = now();
     let replies = asker.gather.ask_all(leases.iter().map(request).collect()).await;
     let (mut unanswered, mut cancelled) = (Vec::new(), false);
-    for ((execution, _), reply) in leases.into_iter().zip(replies) {
+    for (one, reply) in leases.iter().zip(replies) {
+        let execution = one.0;
         match reply.map(|reply| reply.answer) {
             Ok(Answer::Renewed { cancel_requested, .. }) => {
                 held.with(execution, |lease| {
@@ -70,7 +71,10 @@ async fn renew(held: Held, asker: Asker, lease: Option<Duration>, leases: Vec<(E
                     }
                 });
             }
-            Ok(_) => lose(&held, &asker, execution),
+            Ok(no) => {
+                asker.counters.refused().heard(&request(one), &no);
+                lose(&held, &asker, execution);
+            }
             // The database is away: it is tried again until the lease's own end.
             Err(_) => unanswered.push(execution),
         }

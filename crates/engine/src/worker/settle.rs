@@ -145,6 +145,7 @@ impl Settler {
         after: &mut HashMap<ExecutionId, After>,
     ) -> Option<Request> {
         let counters = &self.asker.counters;
+        counters.refused().heard(request, answer);
         match (&request.command, answer) {
             (Command::Commit(_), Answer::Ran(_)) => {
                 counters.one_committed();

@@ -24,7 +24,7 @@ fn facts(world: &World, kind: &str) -> Facts {
         item: item.clone(),
     };
     let (id, store) = (item.id, item.store.clone());
-    Facts { id, store, world: world.clone(), known: Some(known), set_aside: None }
+    Facts { id, store, world: world.clone(), known: Some(known), set_aside: None, refused: Vec::new() }
 }
 
 fn is_whole(told: &Explanation) {

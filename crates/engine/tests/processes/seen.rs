@@ -53,6 +53,10 @@ fn fm_001_of_two_workers_one_takes_effect_and_the_other_is_counted() {
             assert_eq!(whole.item.committed.map(|fence| fence.0), Some(2));
             let rounds = round as u64 + 1;
             assert_eq!((counters.committed(), counters.stale_writes()), (rounds, rounds));
+            let refused = tenure.explain(job.id).await.unwrap().refused;
+            let [late] = &refused[..] else { panic!("one came too late, and is told of: {refused:?}") };
+            let code = if order == [0, 1] { "LEASE_LOST" } else { "ALREADY_COMMITTED" };
+            assert_eq!((late.attempt, late.write, late.code, late.times), (1, "commit", code, 1));
         }
         worker.drain().await;
         drop(tenure);

@@ -40,6 +40,7 @@ struct Explanation {
     retry_of: Option<String>,
     made_by: Option<String>,
     refused_writes: Option<String>,
+    refused: Vec<Refused>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +96,16 @@ struct Failed {
 }
 
 #[derive(Deserialize)]
+struct Refused {
+    attempt: u64,
+    owner: String,
+    write: String,
+    code: String,
+    times: usize,
+    at: String,
+}
+
+#[derive(Deserialize)]
 struct Related {
     id: String,
     label: Option<String>,
@@ -125,6 +136,7 @@ fn page(told: &Explanation) -> String {
     lines("links", told.links.iter().map(link).collect());
     lines("origin", origin(told));
     lines("writes", told.refused_writes.iter().cloned().collect());
+    lines("refused", told.refused.iter().map(refused).collect());
     page
 }
 
@@ -179,6 +191,12 @@ fn attempts(told: &Explanation, tries: &Tries) -> String {
 fn failed(failed: &Failed) -> String {
     let reason = failed.reason.as_deref().unwrap_or("no reason was given");
     format!("attempt {} of {} with {} at {}: {reason}", failed.attempt, failed.owner, failed.event, failed.at)
+}
+
+fn refused(refused: &Refused) -> String {
+    let Refused { attempt, owner, write, code, times, at } = refused;
+    let times = if *times == 1 { String::new() } else { format!(", {times} times, last") };
+    format!("{write} of attempt {attempt} by {owner}{times} at {at}: {code}")
 }
 
 fn link(link: &Related) -> String {

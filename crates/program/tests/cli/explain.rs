@@ -22,7 +22,7 @@ state     PAID (succeeded) since 2026-11-15T20:25:00.004000Z: the money is on it
 because   it succeeded at 2026-11-15T20:25:00.004000Z with `commit` by worker:bank/1
 next      nothing happens by itself
 attempts  1 attempt, 0 failed, 0 given back, 0 left
-writes    attempt 1 has committed; a write of another is told ALREADY_COMMITTED; refused writes leave no entry, and each process counts its own
+writes    attempt 1 has committed; a write of another is told ALREADY_COMMITTED; refused writes leave no entry, and each process tells its own
 ";
 
 fn expenses(name: &str) -> (Folder, String) {

@@ -87,6 +87,46 @@ fn whoever_comes_too_late_or_with_another_token_is_refused() {
     });
 }
 
+// covers: K-55
+#[test]
+fn an_items_refused_writes_are_explained_with_who_came_too_late() {
+    on_each(async |service| {
+        let (id, other) = (job(&service, json!({})).await, job(&service, json!({})).await);
+        let explain = async |id: &str| service.get(&format!("/v1/items/{id}/explain")).await.yes(200);
+        let log = async || service.get(&format!("/v1/items/{id}/log")).await.text;
+        let first = lease(&service, "w1", json!({ "items": [id], "start": true })).await.remove(0);
+        under(&service, &first, "release", json!({})).await.yes(200);
+        let second = lease(&service, "w2", json!({ "items": [id], "start": true })).await.remove(0);
+        assert_eq!(explain(&id).await["refused"], json!([]));
+        let before = log().await;
+        // Both are in the same state; only the fence tells them apart.
+        under(&service, &first, "commit", json!({ "output": 1 })).await.no(409, "LEASE_LOST");
+        under(&service, &first, "renew", json!({})).await.no(409, "LEASE_LOST");
+        let late = json!({ "execution": first["execution"], "lease_token": first["lease_token"] });
+        service.post("/v1/executions/commit", json!({ "commits": [late] })).await.yes(200);
+        // Who never had the lease wrote nothing that would have to be told.
+        let forged = json!({ "execution": second["execution"], "lease_token": first["lease_token"] });
+        under(&service, &forged, "commit", json!({})).await.no(409, "LEASE_LOST");
+        assert_eq!(log().await, before, "a refused write leaves no entry");
+
+        let told = explain(&id).await;
+        assert_eq!(told["held"]["owner_id"], "local/w2");
+        let seen = |told: &Value| -> Vec<Value> {
+            let one =
+                |one: &Value| json!([one["write"], one["attempt"], one["owner"], one["code"], one["times"]]);
+            told["refused"].as_array().unwrap().iter().map(one).collect()
+        };
+        let renewal = json!(["renew", 1, "local/w1", "LEASE_LOST", 1]);
+        let commit = json!(["commit", 1, "local/w1", "LEASE_LOST", 2]);
+        assert_eq!(seen(&told), [renewal.clone(), commit.clone()], "the latest last, repeats counted");
+        under(&service, &second, "commit", json!({ "output": 2 })).await.yes(200);
+        under(&service, &first, "commit", json!({ "output": 1 })).await.no(409, "ALREADY_COMMITTED");
+        let after = json!(["commit", 1, "local/w1", "ALREADY_COMMITTED", 1]);
+        assert_eq!(seen(&explain(&id).await), [renewal, commit, after]);
+        assert_eq!(explain(&other).await["refused"], json!([]));
+    });
+}
+
 #[test]
 fn a_lease_waits_for_work_and_a_lost_answer_is_given_again() {
     on_each(async |service| {
