@@ -1,12 +1,13 @@
 //! The lifecycles that ship with Tenure: the files of the five systems and of the engine itself, kept in
 //! the program.
 //!
-//! They have no privilege. Each is read by the same parser as a user's own file, and could be one.
+//! They have no privilege. Each is read by the same parser as a user's own file, and could be one; only its payload schema is compiled
+//! when it is needed.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::parse::parse;
+use super::parse::parse_shipped;
 use super::tables::Tables;
 
 /// A lifecycle file that is part of the program.
@@ -43,7 +44,7 @@ shipped! {
 pub fn tables() -> Tables {
     let mut tables = Tables::default();
     for shipped in SHIPPED {
-        match parse(shipped.source) {
+        match parse_shipped(shipped.source) {
             Ok(table) => tables.add(table),
             Err(faults) => {
                 let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -56,8 +57,18 @@ pub fn tables() -> Tables {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::parse;
     use super::*;
     use crate::word::Kind;
+
+    #[test]
+    fn a_shipped_file_has_no_fault_and_its_schema_is_one() {
+        let tables = tables();
+        for shipped in SHIPPED {
+            let read = parse(shipped.source).unwrap();
+            assert_eq!(tables.current(&read.kind).map(|table| table.hash()), Some(read.hash()));
+        }
+    }
 
     #[test]
     fn every_shipped_file_holds_the_kind_it_is_named_after() {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::source::{attribute, tokens};
 
-const PURE: [&str; 7] = ["jiff", "jsonschema", "pulldown-cmark", "serde", "serde_json", "sha2", "ulid"];
+const PURE: [&str; 8] =
+    ["jiff", "jsonschema", "once_cell", "pulldown-cmark", "serde", "serde_json", "sha2", "ulid"];
 
 const MANIFEST: &str = "crates/core/Cargo.toml";
 const LIBRARY: &str = "crates/core/src/lib.rs";

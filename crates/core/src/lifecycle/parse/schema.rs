@@ -1,13 +1,23 @@
 //! The payload schema: one fenced block of JSON under `## Payload schema`.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+
+use serde_json::Value;
 
 use super::Faults;
 use super::markdown::{Document, Section};
 use crate::lifecycle::schema::Schema;
 
-pub(super) fn read(section: &Section, document: &Document, faults: &mut Faults) -> Option<Schema> {
+/// How a schema becomes one: compiled at once, or when it is needed.
+pub(super) type Made = fn(Value) -> Result<Schema, String>;
+
+pub(super) fn read(
+    section: &Section,
+    document: &Document,
+    made: Made,
+    faults: &mut Faults,
+) -> Option<Schema> {
     let Some((fence, others)) = section.fences.split_first() else {
         faults.add(
             section.line,
@@ -35,7 +45,7 @@ pub(super) fn read(section: &Section, document: &Document, faults: &mut Faults) 
             return None;
         }
     };
-    match Schema::compile(source) {
+    match made(source) {
         Ok(schema) => Some(schema),
         Err(why) => {
             faults.add(fence.line, format!("the payload schema is not a JSON Schema: {why}"));
