@@ -1,7 +1,8 @@
 //! Where sentences end. Abbreviations, initials, numbers, quotations and brackets do not end one; blank lines, headings and
-//! the items of a list do.
+//! the items of a list do, also of one within a line.
 
 mod enclosed;
+mod inline;
 
 use std::ops::Range;
 
@@ -9,6 +10,7 @@ use super::lists;
 use super::token::Tokens;
 
 pub use enclosed::Enclosed;
+pub use inline::LEAD_TOKENS_MAX;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sentence {
@@ -16,6 +18,8 @@ pub struct Sentence {
     pub range: Range<usize>,
     pub tokens: Range<usize>,
     pub kind: SentenceKind,
+    /// What introduces the list within a line that this is an item of.
+    pub lead: Option<Range<usize>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +27,8 @@ pub enum SentenceKind {
     Prose,
     Heading,
     ListItem,
+    /// What introduces a list within a line, whether a colon ends it or not.
+    Lead,
 }
 
 /// Longer lines without a full stop are prose that nobody ended.
@@ -41,25 +47,64 @@ pub fn split(tokens: &Tokens<'_>) -> Vec<Sentence> {
         } else {
             kind
         };
-        let mut from = start;
-        for to in start..end {
-            let is_over =
-                to + 1 == end || (ends_sentence(tokens, to, end) && is_outside(tokens, &enclosed, to, end));
-            if is_over && from <= to {
-                let last = with_closing_marks(tokens, to, end);
-                if last >= from {
-                    sentences.push(Sentence {
-                        range: tokens.bytes(from..last + 1),
-                        tokens: from..last + 1,
-                        kind,
-                    });
-                }
-                from = last + 1;
+        let marks = inline::marks(tokens, &enclosed, at..end);
+        let first = marks.first().map_or(end, |mark| mark.tokens.start.max(start));
+        sentences_of(tokens, &enclosed, start..first, kind, &mut sentences);
+        let mut lead = None;
+        for (number, mark) in marks.iter().enumerate() {
+            if mark.is_first {
+                lead = introduced_by(tokens, &mut sentences, mark.tokens.start);
+            }
+            let to = marks.get(number + 1);
+            let whole = mark.tokens.end..to.map_or(end, |next| next.tokens.start);
+            let item = match to {
+                Some(next) if !next.is_first => whole.start..inline::without_and(tokens, whole),
+                Some(_) | None => whole,
+            };
+            let begun = sentences.len();
+            sentences_of(tokens, &enclosed, item, kind, &mut sentences);
+            if let Some(item) = sentences.get_mut(begun) {
+                (item.kind, item.lead) = (SentenceKind::ListItem, lead.clone());
             }
         }
         at = end.max(at + 1);
     }
     sentences
+}
+
+/// Of lines that belong together, without the marks of lists.
+fn sentences_of(
+    tokens: &Tokens<'_>,
+    enclosed: &Enclosed,
+    Range { start, end }: Range<usize>,
+    kind: SentenceKind,
+    sentences: &mut Vec<Sentence>,
+) {
+    let mut from = start;
+    for to in start..end {
+        let is_over =
+            to + 1 == end || (ends_sentence(tokens, to, end) && is_outside(tokens, enclosed, to, end));
+        if is_over && from <= to {
+            let last = with_closing_marks(tokens, to, end);
+            if last >= from {
+                let (range, tokens) = (tokens.bytes(from..last + 1), from..last + 1);
+                sentences.push(Sentence { range, tokens, kind, lead: None });
+            }
+            from = last + 1;
+        }
+    }
+}
+
+/// What stands right before the first mark of a list and is no sentence by itself: "The winners are", "Members:".
+fn introduced_by(tokens: &Tokens<'_>, sentences: &mut [Sentence], mark: usize) -> Option<Range<usize>> {
+    let before = sentences.last_mut().filter(|before| before.tokens.end == mark)?;
+    let is_ended =
+        before.tokens.clone().rev().take(3).any(|at| matches!(tokens.mark(at), Some('.' | '!' | '?' | '…')));
+    if is_ended {
+        return None;
+    }
+    before.kind = SentenceKind::Lead;
+    Some(before.tokens.clone())
 }
 
 /// Not in quotation marks or brackets, unless they close with this sentence: `"It works." He left.`

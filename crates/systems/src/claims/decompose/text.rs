@@ -7,6 +7,7 @@
 //! Questions and requests claim nothing and are passed over, so are headings.
 
 mod clause;
+mod inline;
 mod kind;
 mod lexicon;
 mod statement;
@@ -17,7 +18,7 @@ use clause::{Clause, Piece, Reading};
 use kind::Keys;
 
 use super::{Decomposer, Decomposing, NotDecomposed, Part, Statement};
-use crate::text::sentence::{self, Enclosed, Sentence, SentenceKind};
+use crate::text::sentence::{self, Enclosed, LEAD_TOKENS_MAX, Sentence, SentenceKind};
 use crate::text::{Tokens, Unit, date, nfc, quantity};
 
 /// Longer texts are documents: there are runs for them.
@@ -25,9 +26,6 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Nobody validates more, and a commit writes at most a thousand records.
 pub const PARTS_MAX: usize = 500;
-
-/// What introduces a list and is longer is a sentence of its own; it would be repeated with every item.
-const LEAD_TOKENS_MAX: usize = 24;
 
 /// Takes a text apart without a network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +81,12 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn sentence(&mut self, sentence: &Sentence) {
         let range = self.without_connective(self.trimmed(sentence.tokens.clone()));
+        if sentence.kind == SentenceKind::Lead {
+            return self.inline_lead(sentence, range);
+        }
+        if let Some(lead) = &sentence.lead {
+            return self.inline_item(sentence, range, lead.clone());
+        }
         let last = self.reading.tokens.mark(sentence.tokens.end - 1);
         if sentence.kind == SentenceKind::Prose && last == Some(':') {
             self.subject = Some(clause::introduced(&self.reading, range.clone()));
@@ -98,10 +102,14 @@ impl Writer<'_> {
         }
         for mut clause in clause::split(&self.reading, range) {
             self.complete(&mut clause, lead.clone());
-            self.name_subject(&mut clause);
-            for clause in self.apart(clause) {
-                self.write(&clause);
-            }
+            self.written(clause);
+        }
+    }
+
+    fn written(&mut self, mut clause: Clause) {
+        self.name_subject(&mut clause);
+        for clause in self.apart(clause) {
+            self.write(&clause);
         }
     }
 
@@ -152,11 +160,15 @@ impl Writer<'_> {
         let bytes = tokens.bytes(range.clone());
         let has_value = clause::within(self.reading.quantities, bytes.clone()).next().is_some()
             || clause::within(self.reading.dates, bytes).next().is_some();
-        let asks =
-            sentence.tokens.clone().rev().take(4).any(|at| matches!(tokens.mark(at), Some('?' | '？')));
+        let asks = self.asks(sentence);
         let is_heading = sentence.kind == SentenceKind::Heading && !(has_verb && has_value);
         let is_fragment = words < 2 && !has_value;
         range.is_empty() || words == 0 || asks || is_heading || is_fragment || self.requests(range, has_verb)
+    }
+
+    fn asks(&self, sentence: &Sentence) -> bool {
+        let mut last = sentence.tokens.clone().rev().take(4);
+        last.any(|at| matches!(self.reading.tokens.mark(at), Some('?' | '？')))
     }
 
     /// "Click here": a verb in its base form begins the sentence, and what follows is no verb of its own.
