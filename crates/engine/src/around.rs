@@ -1,10 +1,11 @@
-//! What hangs together: the items that have a link to one, a list in outline, a record by its id, and how far somebody has read the log.
+//! What hangs together: the items that have a link to one, several at once, a list in outline, a record by its id, and how far somebody
+//! has read the log.
 
 use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::world::Record;
 use tenure_databases::look::Outline;
-use tenure_databases::{Order, Query};
+use tenure_databases::{Order, Query, Whole};
 
 use crate::asked::Asked;
 use crate::error::Error;
@@ -43,6 +44,36 @@ impl Tenure {
             let (kept, store) = (self.inner.kept.clone(), self.store.clone());
             let query = Query { store: Some(store), ..query };
             self.beside(async move { kept.outlines(&query).await }).await
+        })
+    }
+
+    /// Several items, in the order in which their ids are given. What is not there is left out.
+    pub fn items(&self, ids: Vec<ItemId>) -> Asked<'_, Result<Vec<Item>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let read = async move {
+                let mut items = Vec::with_capacity(ids.len());
+                for id in ids {
+                    items.extend(kept.item(&store, id).await?);
+                }
+                Ok(items)
+            };
+            self.beside(read).await
+        })
+    }
+
+    /// Several items as [`Tenure::whole`] reads one, in the order in which their ids are given. What is not there is left out.
+    pub fn wholes(&self, ids: Vec<ItemId>) -> Asked<'_, Result<Vec<Whole>, Error>> {
+        Box::pin(async move {
+            let (kept, store) = (self.inner.kept.clone(), self.store.clone());
+            let read = async move {
+                let mut wholes = Vec::with_capacity(ids.len());
+                for id in ids {
+                    wholes.extend(kept.whole(&store, id).await?);
+                }
+                Ok(wholes)
+            };
+            self.beside(read).await
         })
     }
 

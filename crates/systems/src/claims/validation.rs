@@ -101,9 +101,9 @@ impl Claims {
             let page = self.tenure.linked(claim, after, limit).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.id);
-            for item in page.iter().filter(|item| is_validation(item)).take(limit - found.len()) {
-                found.extend(Validation::of(&self.tenure.whole(item.id).await?));
-            }
+            let ids = page.iter().filter(|item| is_validation(item)).map(|item| item.id);
+            let wholes = self.tenure.wholes(ids.take(limit - found.len()).collect()).await?;
+            found.extend(wholes.iter().filter_map(Validation::of));
         }
         Ok(found)
     }

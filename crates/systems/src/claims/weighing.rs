@@ -66,8 +66,7 @@ impl Claims {
         };
         let mut evidence: BTreeMap<ItemId, Evidence> = BTreeMap::new();
         let mut judgements = Vec::new();
-        for id in belongings.submitted {
-            let whole = self.tenure.whole(id).await?;
+        for whole in self.tenure.wholes(belongings.submitted).await? {
             if let Some(validation) = counted(&whole, claim) {
                 judgements.extend(self.judgement(&whole, &validation, &mut evidence).await?);
             }

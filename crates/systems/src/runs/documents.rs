@@ -284,10 +284,8 @@ impl Documents {
         let limit = limit.min(PAGE_MAX);
         let page = self.tenure.linked(document, after, limit).await?;
         let next = page.last().filter(|_| page.len() == limit).map(|last| last.id);
-        let mut runs = Vec::new();
-        for run in page.iter().filter(|item| is_run(item)) {
-            runs.push(Run::of(&self.tenure.whole(run.id).await?));
-        }
+        let ids = page.iter().filter(|item| is_run(item)).map(|run| run.id).collect();
+        let runs = self.tenure.wholes(ids).await?.iter().map(Run::of).collect();
         Ok((runs, next))
     }
 

@@ -49,12 +49,9 @@ impl Tickets {
     /// Tickets in the order of a query, without what was said about them.
     pub async fn list(&self, query: Query) -> Result<Vec<Ticket>, Error> {
         let query = Query { kind: Some(TICKET.parse()?), ..query };
-        let mut tickets = Vec::new();
-        for item in self.tenure.list(query).await? {
-            let whole = self.tenure.whole(item.id).await?;
-            tickets.push(shown(&item, asked(&whole)));
-        }
-        Ok(tickets)
+        let ids = self.tenure.list(query).await?.iter().map(|item| item.id).collect();
+        let wholes = self.tenure.wholes(ids).await?;
+        Ok(wholes.iter().map(|whole| shown(&whole.item, asked(whole))).collect())
     }
 
     pub async fn show(&self, id: ItemId) -> Result<Ticket, Error> {
@@ -122,12 +119,8 @@ impl Tickets {
     pub async fn run_records(&self, id: ItemId) -> Result<Vec<Stored>, Error> {
         self.ticket(id).await?;
         let family = Family::of(&self.tenure, id).await?;
-        let mut records = Vec::new();
-        for gate in family.gates() {
-            let whole = self.tenure.whole(gate.id).await?;
-            records.extend(latest(&whole.records, RUN).and_then(Stored::of));
-        }
-        Ok(records)
+        let gates = self.tenure.wholes(family.gates().map(|gate| gate.id).collect()).await?;
+        Ok(gates.iter().filter_map(|gate| latest(&gate.records, RUN).and_then(Stored::of)).collect())
     }
 
     /// Why a ticket paused last, and what can be done about it. None: it has not paused yet.

@@ -76,13 +76,7 @@ impl Todos {
     /// Names the circles. The list was read in pages: each is looked at once more, now.
     pub(super) async fn circles(&self, waits: Waits, report: &mut Report) -> Result<(), Error> {
         for circle in waits.circles().into_iter().take(FAULTS_MAX) {
-            let mut items = Vec::with_capacity(circle.len());
-            for id in &circle {
-                match self.tenure.item(*id).await {
-                    Err(tenure::Error::NotFound(_)) => break,
-                    item => items.push(item?),
-                }
-            }
+            let items = self.tenure.items(circle.clone()).await?;
             let next = circle.iter().cycle().skip(1);
             let holds = items
                 .iter()

@@ -5,14 +5,15 @@
 //! tell: what they wait for if they have links, who holds them, their tags, and the place of what was given up.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use tenure::core::id::ItemId;
+use tenure::core::item::Item;
 use tenure::core::lifecycle::Phase;
 use tenure::core::time::Time;
 use tenure::core::word::{Label, Who};
 use tenure::databases::look::Outline;
-use tenure::databases::{Order, Place, Query};
+use tenure::databases::{Order, PAGE_MAX, Place, Query};
 
 use super::refusal::Error;
 use super::task::Task;
@@ -104,7 +105,11 @@ impl Todos {
                 Counting::No => None,
                 Counting::All => Some(self.tenure.outlines(wanted.query()?).await?.len() as u64),
             };
-            return Ok(Listed { tasks: self.tasks(items.iter().map(|item| item.id)).await?, next, total });
+            return Ok(Listed {
+                tasks: self.tasks(items.iter().map(|item| item.id).collect()).await?,
+                next,
+                total,
+            });
         }
         let mut found = self.tenure.outlines(wanted.query()?).await?;
         if let Some(owner) = &wanted.owner {
@@ -119,7 +124,7 @@ impl Todos {
         let begin = self.begin(&found, wanted).await?;
         let page = &found[begin..found.len().min(begin + wanted.limit)];
         let next = page.last().filter(|_| begin + page.len() < found.len()).map(|last| last.id);
-        let tasks = self.tasks(page.iter().map(|place| place.id)).await?;
+        let tasks = self.tasks(page.iter().map(|place| place.id).collect()).await?;
         Ok(Listed { tasks, next, total: Some(found.len() as u64) })
     }
 
@@ -130,69 +135,50 @@ impl Todos {
         readiness: Readiness,
         owner: &Who,
     ) -> Result<Vec<Outline>, Error> {
-        let mut held = Vec::new();
-        for outline in outlines.into_iter().filter(|_| readiness == Readiness::Any) {
-            let item = self.tenure.item(outline.id).await?;
-            if item.lease.is_some_and(|lease| lease.owner.id == *owner) {
-                held.push(outline);
-            }
+        if readiness == Readiness::Ready {
+            return Ok(Vec::new());
         }
-        Ok(held)
+        let items = self.tenure.items(ids(&outlines)).await?;
+        let is_theirs = |item: &&Item| item.lease.as_ref().is_some_and(|lease| lease.owner.id == *owner);
+        let held: BTreeSet<ItemId> = items.iter().filter(is_theirs).map(|item| item.id).collect();
+        Ok(only(outlines, &held))
     }
 
     /// Those that wait for nothing that is not verified.
     async fn ready(&self, outlines: Vec<Outline>) -> Result<Vec<Outline>, Error> {
-        let mut verified: BTreeMap<ItemId, bool> = BTreeMap::new();
-        let mut ready = Vec::with_capacity(outlines.len());
-        for outline in outlines {
-            let on = match outline.is_linked {
-                true => self.tenure.item(outline.id).await?.linked("depends").collect(),
-                false => Vec::new(),
-            };
-            let mut waits = false;
-            for on in on {
-                let is_done = match verified.get(&on) {
-                    Some(known) => *known,
-                    None => self.is_verified(on).await?,
-                };
-                verified.insert(on, is_done);
-                waits |= !is_done;
-            }
-            if !waits {
-                ready.push(outline);
-            }
-        }
-        Ok(ready)
-    }
-
-    async fn is_verified(&self, id: ItemId) -> Result<bool, Error> {
-        match self.tenure.item(id).await {
-            Ok(item) => Ok(item.state_name().as_str() == "Verified"),
-            Err(tenure::Error::NotFound(_)) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let linked = outlines.iter().filter(|outline| outline.is_linked).map(|outline| outline.id).collect();
+        let linked = self.tenure.items(linked).await?;
+        let on: BTreeSet<ItemId> = linked.iter().flat_map(|item| item.linked("depends")).collect();
+        let on = self.tenure.items(on.into_iter().collect()).await?;
+        let is_verified = |item: &&Item| item.state_name().as_str() == "Verified";
+        let verified: BTreeSet<ItemId> = on.iter().filter(is_verified).map(|item| item.id).collect();
+        let is_free = |item: &&Item| item.linked("depends").all(|on| verified.contains(&on));
+        let free: BTreeSet<ItemId> = linked.iter().filter(is_free).map(|item| item.id).collect();
+        Ok(outlines.into_iter().filter(|outline| !outline.is_linked || free.contains(&outline.id)).collect())
     }
 
     async fn tagged(&self, outlines: Vec<Outline>, tag: &str) -> Result<Vec<Outline>, Error> {
-        let mut found = Vec::new();
-        for outline in outlines {
-            if self.task(outline.id).await?.tags.iter().any(|one| one == tag) {
-                found.push(outline);
-            }
+        let mut tagged = BTreeSet::new();
+        for some in outlines.chunks(PAGE_MAX) {
+            let tasks = self.tasks(ids(some)).await?;
+            let with = tasks.iter().filter(|task| task.tags.iter().any(|one| one == tag));
+            tagged.extend(with.map(|task| task.item.id));
         }
-        Ok(found)
+        Ok(only(outlines, &tagged))
     }
 
     async fn in_order(&self, outlines: Vec<Outline>, sorted: Sorted) -> Result<Vec<Place>, Error> {
         let mut places = Vec::with_capacity(outlines.len());
+        let mut unranked = Vec::new();
         for Outline { id, rank, .. } in outlines {
-            places.push(match (rank, sorted) {
-                (Some(rank), _) => Place { rank, id },
-                // Given up, it is taken by nobody; it is shown where it would be.
-                (None, Sorted::Next) => Place::of(&self.tenure.item(id).await?),
-                (None, Sorted::Oldest | Sorted::Newest) => Place { rank: Time::default(), id },
-            });
+            match (rank, sorted) {
+                (Some(rank), _) => places.push(Place { rank, id }),
+                (None, Sorted::Next) => unranked.push(id),
+                (None, Sorted::Oldest | Sorted::Newest) => places.push(Place { rank: Time::default(), id }),
+            }
         }
+        // Given up, it is taken by nobody; it is shown where it would be.
+        places.extend(self.tenure.items(unranked).await?.iter().map(Place::of));
         match sorted {
             Sorted::Oldest => places.sort_unstable_by_key(|place| place.id),
             Sorted::Newest => places.sort_unstable_by_key(|place| Reverse(place.id)),
@@ -214,11 +200,17 @@ impl Todos {
         })
     }
 
-    async fn tasks(&self, ids: impl Iterator<Item = ItemId>) -> Result<Vec<Task>, Error> {
-        let mut tasks = Vec::new();
-        for id in ids {
-            tasks.push(self.task(id).await?);
-        }
-        Ok(tasks)
+    /// What was removed meanwhile is not among them.
+    async fn tasks(&self, ids: Vec<ItemId>) -> Result<Vec<Task>, Error> {
+        let wholes = self.tenure.wholes(ids).await?;
+        Ok(wholes.into_iter().map(Task::of).collect())
     }
+}
+
+fn ids(outlines: &[Outline]) -> Vec<ItemId> {
+    outlines.iter().map(|outline| outline.id).collect()
+}
+
+fn only(outlines: Vec<Outline>, these: &BTreeSet<ItemId>) -> Vec<Outline> {
+    outlines.into_iter().filter(|outline| these.contains(&outline.id)).collect()
 }

@@ -11,7 +11,7 @@ use tenure::core::code::Code;
 use tenure::core::entry::{Entry, Facts as Said};
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
-use tenure::databases::{PAGE_MAX, Query};
+use tenure::databases::{PAGE_MAX, Query, Whole};
 
 use super::circles::Waits;
 use super::refusal::{Error, Refusal};
@@ -19,6 +19,9 @@ use super::task::{RECEIPT, Task};
 use super::workspace::Facts;
 use super::{KIND, Todos};
 use crate::time::within;
+
+/// Tasks that are read with their bodies at once.
+const AT_ONCE: usize = 100;
 
 /// A check that takes longer than this is not waited for.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -149,9 +152,12 @@ impl Todos {
         let mut waits = Waits::default();
         loop {
             let page = self.tenure.list(query.clone()).await?;
-            for item in page.iter().filter(|item| Some(item.id) != except) {
-                self.one(item, report).await?;
-                waits.add(item);
+            let items: Vec<&Item> = page.iter().filter(|item| Some(item.id) != except).collect();
+            items.iter().for_each(|item| waits.add(item));
+            for some in items.chunks(AT_ONCE) {
+                for whole in self.tenure.wholes(some.iter().map(|item| item.id).collect()).await? {
+                    self.one(whole, report).await?;
+                }
             }
             match page.last() {
                 Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
@@ -187,8 +193,8 @@ impl Todos {
                 report.looked_at += 1;
                 continue;
             }
-            match self.tenure.item(id).await {
-                Ok(item) if item.table.kind.as_str() == KIND => self.one(&item, report).await?,
+            match self.tenure.whole(id).await {
+                Ok(whole) if whole.item.table.kind.as_str() == KIND => self.one(whole, report).await?,
                 // Of another kind, or removed when it had been kept for long enough.
                 Ok(_) | Err(tenure::Error::NotFound(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -200,10 +206,9 @@ impl Todos {
         Ok(())
     }
 
-    async fn one(&self, item: &Item, report: &mut Report) -> Result<(), Error> {
+    async fn one(&self, whole: Whole, report: &mut Report) -> Result<(), Error> {
         report.looked_at += 1;
-        let id = Some(item.id);
-        let whole = self.tenure.whole(item.id).await?;
+        let id = Some(whole.item.id);
         for record in whole.records.iter().filter(|record| &*record.label == RECEIPT) {
             let named = record.name.as_str() == record.hash.to_string();
             let kept = record.body.as_ref().is_none_or(|body| body.hash() == record.hash);
@@ -220,7 +225,7 @@ impl Todos {
                 report.add("stores", id, format!("its {} {} is not in this store", link.label, link.to));
             }
         }
-        let history = self.tenure.history(item.id).await?;
+        let history = self.tenure.history(task.item.id).await?;
         let mut before = None;
         for entry in &history {
             if entry.previous != before {
