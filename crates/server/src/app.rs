@@ -35,11 +35,11 @@ pub struct App {
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
     /// How claims are worked on.
-    pub(crate) claims: claims::Settings,
+    pub(crate) claims: Arc<claims::Settings>,
     /// None: it keeps no files, and so has no documents.
-    pub(crate) library: Option<Library>,
+    pub(crate) library: Option<Arc<Library>>,
     /// What the operator decides about the lists of tasks.
-    pub(crate) todos: todos::Settings,
+    pub(crate) todos: Arc<todos::Settings>,
 }
 
 impl App {
@@ -49,14 +49,13 @@ impl App {
         let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
         let (room, streams) = (Arc::new(room), Arc::new(streams));
         let (requests, access, library) = (Arc::default(), None, None);
-        let claims = claims::Settings::shipped();
-        let todos = todos::Settings::default();
+        let (claims, todos) = (Arc::new(claims::Settings::shipped()), Arc::default());
         Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library, todos })
     }
 
     /// The same service, with other decomposers.
     pub fn with_claims(self, claims: claims::Settings) -> App {
-        App { claims, ..self }
+        App { claims: Arc::new(claims), ..self }
     }
 
     /// How claims are worked on here: also for whoever works on them in this process.
@@ -66,7 +65,7 @@ impl App {
 
     /// The same service, with these settings for tasks.
     pub fn with_todos(self, todos: todos::Settings) -> App {
-        App { todos, ..self }
+        App { todos: Arc::new(todos), ..self }
     }
 
     /// The same service, writing a line for every request.
@@ -76,7 +75,7 @@ impl App {
 
     /// The same service, with documents whose files are there.
     pub fn keeping(self, library: Library) -> App {
-        App { library: Some(library), ..self }
+        App { library: Some(Arc::new(library)), ..self }
     }
 
     /// What an answer of this service has survived.

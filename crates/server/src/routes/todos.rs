@@ -53,7 +53,7 @@ async fn todos(caller: &Caller, session: Option<&str>) -> Result<Todos, Problem>
         Some(token) => Some(named(caller, token).await?),
         None => None,
     };
-    Ok(Todos::new(&caller.tenure, caller.actor().clone(), session, caller.app.todos.clone()))
+    Ok(Todos::new(&caller.tenure, caller.actor().clone(), session, (*caller.app.todos).clone()))
 }
 
 /// The same, for a task that the caller may know of.
