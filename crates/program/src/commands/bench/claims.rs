@@ -75,8 +75,8 @@ impl Rounds for Sizes {
     }
 
     /// A claim is one move more than a job, of four, and a decomposition.
-    fn goal(_which: Measurement, _store: &str) -> Option<Goal> {
-        Some(Goal::AtLeast(0.7))
+    fn goals(_which: Measurement, _store: &str) -> Vec<Goal> {
+        vec![Goal::AtLeast(0.7)]
     }
 
     fn limit_size(&self) -> usize {

@@ -28,7 +28,7 @@ pub struct Row {
     #[serde(skip)]
     pub paced_ms: Option<f64>,
     #[serde(skip)]
-    pub goal: Option<Goal>,
+    pub goals: Vec<Goal>,
 }
 
 impl Row {
@@ -59,11 +59,37 @@ impl Row {
     }
 }
 
-/// What a ratio should be. Ratios in one run can be compared between machines; rates can not.
+/// What should come out. Ratios in one run can be compared between machines; rates can not.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
+    /// A ratio.
     AtLeast(f64),
     AtMost(f64),
+    /// So many a second; of a machine that is too slow for that, so much of its limit.
+    Rate {
+        per_second: f64,
+        or_ratio: f64,
+    },
+    /// The slowest hundredth, in milliseconds.
+    Tail(f64),
+    /// Megabytes.
+    Memory(f64),
+}
+
+impl Goal {
+    /// Whether it is met, and in which words it is told. None: the row does not have what it is about.
+    fn judge(self, row: &Row) -> Option<(bool, String)> {
+        Some(match self {
+            Goal::AtLeast(least) => (row.ratio? >= least, format!("≥ {least}")),
+            Goal::AtMost(most) => (row.ratio? <= most, format!("≤ {most}")),
+            Goal::Rate { per_second, or_ratio } => {
+                let is_met = row.rate >= per_second || row.ratio? >= or_ratio;
+                (is_met, format!("≥ {}/s or {or_ratio}", grouped(per_second)))
+            }
+            Goal::Tail(most) => (row.p99_ms? <= most, format!("p99 ≤ {most}")),
+            Goal::Memory(most) => (row.rss_mb? <= most, format!("RSS ≤ {most}")),
+        })
+    }
 }
 
 pub fn show(rows: Vec<Row>, as_json: bool, output: &mut Output) -> Result<(), Error> {
@@ -97,17 +123,17 @@ fn cells(row: &Row) -> [String; 12] {
         row.limit_name.clone().unwrap_or_default(),
         row.limit.map_or(String::new(), grouped),
         real(row.ratio),
-        mark(row),
+        marks(row),
     ]
 }
 
-fn mark(row: &Row) -> String {
-    let (Some(ratio), Some(goal)) = (row.ratio, row.goal) else { return String::new() };
-    let (is_met, text) = match goal {
-        Goal::AtLeast(least) => (ratio >= least, format!("≥ {least}")),
-        Goal::AtMost(most) => (ratio <= most, format!("≤ {most}")),
-    };
-    if is_met { styled(GOOD, format!("✓ {text}")) } else { styled(BAD, format!("✗ {text}")) }
+fn marks(row: &Row) -> String {
+    let judged = row.goals.iter().filter_map(|goal| goal.judge(row));
+    let marks = judged.map(|(is_met, text)| match is_met {
+        true => styled(GOOD, format!("✓ {text}")),
+        false => styled(BAD, format!("✗ {text}")),
+    });
+    marks.collect::<Vec<_>>().join("  ")
 }
 
 fn three_digits(number: f64) -> f64 {

@@ -16,8 +16,8 @@ pub trait Rounds {
 
     fn against(which: Self::One) -> Against;
 
-    /// What its ratio should be.
-    fn goal(which: Self::One, store: &str) -> Option<Goal>;
+    /// What should come out.
+    fn goals(which: Self::One, store: &str) -> Vec<Goal>;
 
     /// How much a sample of the limits does.
     fn limit_size(&self) -> usize;
@@ -63,8 +63,8 @@ async fn measure<B: Rounds>(bench: &B, target: &mut Target, wanted: Vec<B::One>)
         let row = bench.one(which, target).await?;
         let limit = target.limit(B::against(which)).map(str::to_string);
         let (name, store) = (B::name(which).to_string(), target.store());
-        let goal = B::goal(which, store);
-        rows.push(Row { name, store, goal, limit_name: row.limit_name.clone().or(limit), ..row });
+        let goals = B::goals(which, store);
+        rows.push(Row { name, store, goals, limit_name: row.limit_name.clone().or(limit), ..row });
     }
     limits.add(target.sample(n).await?);
     for row in rows.iter_mut().filter(|row| row.limit.is_none()) {

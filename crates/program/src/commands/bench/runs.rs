@@ -71,9 +71,9 @@ impl Rounds for Sizes {
         Against::Itself
     }
 
-    fn goal(_which: Measured, _store: &str) -> Option<Goal> {
+    fn goals(_which: Measured, _store: &str) -> Vec<Goal> {
         // Ten times the documents: caches fill, nothing else.
-        Some(Goal::AtMost(1.5))
+        vec![Goal::AtMost(1.5)]
     }
 
     fn limit_size(&self) -> usize {

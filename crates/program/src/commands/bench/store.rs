@@ -66,7 +66,7 @@ impl Sizes {
         let of = |whole: usize| if quick { whole / 100 } else { whole };
         Sizes {
             limits: of(2_000),
-            create_one: of(3_000),
+            create_one: of(9_000),
             create_64: of(128_000),
             create_bulk: of(200_000),
             drain: of(100_000),
@@ -77,6 +77,8 @@ impl Sizes {
     }
 }
 
+/// One takes a second or two, in which a shared machine may do anything else: the middle one of so many is shown.
+const DRAINS: usize = 3;
 /// Jobs in a call of `create_bulk`.
 const BULK: usize = 1_000;
 const BULK_CALLERS: usize = 2;
@@ -107,24 +109,25 @@ impl Rounds for Sizes {
         }
     }
 
-    /// What is wanted, as a share of the limit: rates that were asked for on the machine of the first measurements (262,000 rows a second
-    /// in commits of 100, 22,000 inserts from 32 clients), divided by its limits.
-    fn goal(which: Measurement, store: &str) -> Option<Goal> {
-        Some(match (which, store) {
-            (Measurement::CreateOne, "sqlite") => Goal::AtLeast(0.65),
-            (Measurement::Create64, "sqlite") => Goal::AtLeast(0.15),
-            (Measurement::CreateBulk, "sqlite") => Goal::AtLeast(0.57),
-            (Measurement::Drain, "sqlite") => Goal::AtLeast(0.2),
-            (Measurement::CreateOne, _) => Goal::AtLeast(0.45),
-            (Measurement::Create64, _) => Goal::AtLeast(0.68),
-            (Measurement::CreateBulk, _) => Goal::AtLeast(4.1),
-            (Measurement::Drain, _) => Goal::AtLeast(1.8),
+    /// A share of the limit is asked for, or a rate; of machines that are slower than that of the first measurements (262,000 rows a
+    /// second in commits of 100, 22,000 inserts from 32 clients) as much of their limit as the rate was of that one's.
+    fn goals(which: Measurement, store: &str) -> Vec<Goal> {
+        let rate = |per_second, or_ratio| Goal::Rate { per_second, or_ratio };
+        match (which, store) {
+            (Measurement::CreateOne, "sqlite") => vec![Goal::AtLeast(0.65)],
+            (Measurement::Create64, "sqlite") => vec![rate(40_000.0, 0.15)],
+            (Measurement::CreateBulk, "sqlite") => vec![rate(150_000.0, 0.57)],
+            (Measurement::Drain, "sqlite") => vec![Goal::AtLeast(0.2)],
+            (Measurement::CreateOne, _) => vec![Goal::AtLeast(0.45)],
+            (Measurement::Create64, _) => vec![rate(15_000.0, 0.68)],
+            (Measurement::CreateBulk, _) => vec![rate(90_000.0, 4.1)],
+            (Measurement::Drain, _) => vec![Goal::AtLeast(1.8)],
             // A thousand times the depth: a few more levels of an index, no more.
-            (Measurement::AcquireDeep, _) => Goal::AtMost(2.0),
-            // Ten times the work in little more than ten times the time.
-            (Measurement::DrainMillion, _) => Goal::AtMost(12.0),
-            (Measurement::Pinned, _) => Goal::AtLeast(0.75),
-        })
+            (Measurement::AcquireDeep, _) => vec![Goal::AtMost(2.0)],
+            // Ten times the work in little more than ten times the time, and in no more memory.
+            (Measurement::DrainMillion, _) => vec![Goal::AtMost(12.0), Goal::Memory(150.0)],
+            (Measurement::Pinned, _) => vec![Goal::AtLeast(0.75)],
+        }
     }
 
     fn limit_size(&self) -> usize {
@@ -141,8 +144,12 @@ impl Rounds for Sizes {
                 Ok(created.row(BULK_CALLERS, BULK))
             }
             Measurement::Drain => {
-                let drained = self.drain(target, self.drain).await?;
-                Ok(of_drained(&drained))
+                let mut drained = Vec::new();
+                for _ in 0..DRAINS {
+                    drained.push(self.drain(target, self.drain).await?);
+                }
+                drained.sort_by(|one, other| one.rate.total_cmp(&other.rate));
+                Ok(of_drained(&drained[DRAINS / 2]))
             }
             Measurement::AcquireDeep => self.acquire_deep(target).await,
             Measurement::DrainMillion => self.drain_million(target).await,
