@@ -431,6 +431,20 @@ fn a_clock_that_is_set_back_stands_still_across_a_restart() {
     assert_eq!(block_on(database.due(Overdue::Time, None, 9)), Ok(vec![]));
 }
 
+/// SQLite puts its log beside the file itself; so it is found there, and handles by either name are handles on one file.
+#[test]
+fn a_database_by_a_link_is_the_database_by_its_own_name() {
+    let place = Place::new();
+    let link = place.folder.path().join("link.db");
+    std::os::unix::fs::symlink("tenure.db", &link).unwrap();
+    let by_link = Sqlite::open(&link, place.options()).unwrap();
+    assert_eq!(by_link.path(), place.path());
+    let job = create(&by_link, "job", "{}");
+    assert_eq!(ids(&acquire(&place.open(), 1)), [job]);
+    assert_eq!(migrate::pending(&link).unwrap().len(), 0);
+    assert_eq!(Sqlite::look(&link).unwrap().path(), place.path());
+}
+
 #[test]
 fn a_backup_is_a_database_and_replaces_nothing() {
     let place = Place::new();
@@ -452,6 +466,14 @@ fn a_backup_is_a_database_and_replaces_nothing() {
     let files = std::fs::read_dir(place.folder.path()).unwrap();
     let drafts = files.filter(|file| file.as_ref().unwrap().path().extension() == Some("part".as_ref()));
     assert_eq!(drafts.count(), 0, "no draft is left");
+    // Looked at where it is, whatever place that is, it stays as it was made.
+    let looked = Sqlite::look_at_copy(&copy).unwrap();
+    let report = block_on(tenure_databases::verify::database(&looked, None, |_| {})).unwrap();
+    assert!(report.is_sound() && report.entries >= 20, "{report:#?}");
+    for beside in ["-wal", "-shm", "-journal"] {
+        assert!(!copy.with_file_name(format!("copy.db{beside}")).exists(), "{beside}");
+    }
+    drop(looked);
     let copied = Sqlite::open(&copy, place.options()).unwrap();
     assert!(verify(&copied) >= 20);
     assert!(block_on(copied.head()).unwrap().position >= head.position);
