@@ -41,6 +41,7 @@ use std::time::Duration;
 
 use tenure_core::actor::Owner;
 use tenure_core::body::Body;
+use tenure_core::code::Problem;
 use tenure_core::control::{Control, QueueKey};
 use tenure_core::entry::Sealed;
 use tenure_core::execution::Execution;
@@ -244,7 +245,7 @@ pub struct Head {
     pub chain: Hash,
 }
 
-/// A row of the inbox, as somebody's own transaction left it. Nothing in it has been looked at.
+/// A row of the inbox, as somebody's own transaction left it. Nothing in it has been looked at but what keeps it from being read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Posted {
     pub id: i64,
@@ -256,6 +257,8 @@ pub struct Posted {
     pub priority: Option<i64>,
     /// Microseconds since 1970.
     pub run_at: Option<i64>,
+    /// A column holds what can not be read, or is not worth reading: the row makes no item. What is missing of it then says nothing.
+    pub wrong: Option<Problem>,
 }
 
 pub trait Database: Send + Sync {

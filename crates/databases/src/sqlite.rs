@@ -132,10 +132,10 @@ impl std::fmt::Debug for Sqlite {
 impl Sqlite {
     /// Opens a database, makes it where there is none, and brings an older schema up to date.
     pub fn open(path: &Path, options: Options) -> Result<Sqlite, OpenError> {
-        open::check_place(path)?;
-        let connection = open::writer(path, &options)?;
+        let path = open::check_place(path)?;
+        let connection = open::writer(&path, &options)?;
         let shared = Arc::new(Shared {
-            path: path.into(),
+            path,
             clock: options.clock.clone().unwrap_or_else(|| Arc::new(now)),
             lifecycles: RwLock::new(Arc::new(Lifecycles::expected(&options.tables))),
             options,
@@ -148,14 +148,19 @@ impl Sqlite {
 
     /// Opens a database for looking only: nothing is made, brought up to date or set, and every write is refused.
     pub fn look(path: &Path) -> Result<Sqlite, OpenError> {
-        let connection = open::looker(path)?;
+        Sqlite::look_at(open::check_place(path)?)
+    }
+
+    /// The same for a copy that nobody has opened before, wherever it is: what makes a network file system dangerous is that two
+    /// write, and readers beside them.
+    pub fn look_at_copy(path: &Path) -> Result<Sqlite, OpenError> {
+        Sqlite::look_at(path.into())
+    }
+
+    fn look_at(path: PathBuf) -> Result<Sqlite, OpenError> {
+        let connection = open::looker(&path)?;
         let options = Options::default();
-        let shared = Arc::new(Shared {
-            path: path.into(),
-            clock: Arc::new(now),
-            options,
-            lifecycles: RwLock::default(),
-        });
+        let shared = Arc::new(Shared { path, clock: Arc::new(now), options, lifecycles: RwLock::default() });
         let writer = Writer::new(connection, shared.clone());
         Ok(Sqlite { readers: Readers::new(shared.clone()), shared, writer: Arc::new(Mutex::new(writer)) })
     }
@@ -166,6 +171,11 @@ impl Sqlite {
 
     pub fn path(&self) -> &Path {
         &self.shared.path
+    }
+
+    /// Whether a file is where no database may be opened. The refusal says why.
+    pub fn may_be_at(path: &Path) -> Result<(), OpenError> {
+        open::check_place(path).map(drop)
     }
 
     /// Writes a copy while the database is in use. The copy is of one moment and opens like the original.

@@ -1,4 +1,7 @@
-//! What only a database in a file has to show: opening, several handles on one file, copies, damage, the inbox.
+//! What only a database in a file has to show: opening, several handles on one file, copies, damage; in `sqlite/`, the inbox.
+
+#[path = "sqlite/inbox.rs"]
+mod inbox;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -431,6 +434,20 @@ fn a_clock_that_is_set_back_stands_still_across_a_restart() {
     assert_eq!(block_on(database.due(Overdue::Time, None, 9)), Ok(vec![]));
 }
 
+/// SQLite puts its log beside the file itself; so it is found there, and handles by either name are handles on one file.
+#[test]
+fn a_database_by_a_link_is_the_database_by_its_own_name() {
+    let place = Place::new();
+    let link = place.folder.path().join("link.db");
+    std::os::unix::fs::symlink("tenure.db", &link).unwrap();
+    let by_link = Sqlite::open(&link, place.options()).unwrap();
+    assert_eq!(by_link.path(), place.path());
+    let job = create(&by_link, "job", "{}");
+    assert_eq!(ids(&acquire(&place.open(), 1)), [job]);
+    assert_eq!(migrate::pending(&link).unwrap().len(), 0);
+    assert_eq!(Sqlite::look(&link).unwrap().path(), place.path());
+}
+
 #[test]
 fn a_backup_is_a_database_and_replaces_nothing() {
     let place = Place::new();
@@ -452,6 +469,14 @@ fn a_backup_is_a_database_and_replaces_nothing() {
     let files = std::fs::read_dir(place.folder.path()).unwrap();
     let drafts = files.filter(|file| file.as_ref().unwrap().path().extension() == Some("part".as_ref()));
     assert_eq!(drafts.count(), 0, "no draft is left");
+    // Looked at where it is, whatever place that is, it stays as it was made.
+    let looked = Sqlite::look_at_copy(&copy).unwrap();
+    let report = block_on(tenure_databases::verify::database(&looked, None, |_| {})).unwrap();
+    assert!(report.is_sound() && report.entries >= 20, "{report:#?}");
+    for beside in ["-wal", "-shm", "-journal"] {
+        assert!(!copy.with_file_name(format!("copy.db{beside}")).exists(), "{beside}");
+    }
+    drop(looked);
     let copied = Sqlite::open(&copy, place.options()).unwrap();
     assert!(verify(&copied) >= 20);
     assert!(block_on(copied.head()).unwrap().position >= head.position);
@@ -481,43 +506,6 @@ fn an_older_schema_is_brought_up_to_date_or_left_as_it_was() {
             Err(_) => assert_eq!((version, tables), (number, 0), "cut after {cut} statements"),
         }
     }
-}
-
-#[test]
-fn a_row_of_the_inbox_is_taken_or_kept_with_its_reason() {
-    let place = Place::new();
-    let database = place.open();
-    let stranger = place.stranger();
-    stranger
-        .execute_batch(
-            r#"insert into tenure_inbox (kind, payload) values ('job', '{}');
-            insert into tenure_inbox (kind, payload, priority, run_at) values ('job', '{}', 3, 1794774300000000);
-            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '2026-11-15T20:25:00Z');
-            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', datetime(1794774300, 'unixepoch'));
-            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', 'tomorrow');
-            insert into tenure_inbox (kind, payload, priority) values ('job', '{}', 'high');
-            insert into tenure_inbox (kind, payload) values ('job', x'ff');
-            insert into tenure_inbox default values;"#,
-        )
-        .unwrap();
-    block_on(async {
-        let mut tx = database.begin(BatchId(1)).await.unwrap();
-        let rows = tx.inbox(100).await.unwrap();
-        assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [1, 2, 3, 4, 8]);
-        assert_eq!((rows[1].priority, rows[1].run_at), (Some(3), Some(START)));
-        assert_eq!((rows[2].run_at, rows[3].run_at), (Some(START), Some(START)));
-        assert_eq!(rows[4].kind, None);
-        tx.judged(&[(1, None), (8, Some("it has no kind".to_string()))]).await.unwrap();
-        assert_eq!(tx.inbox(1).await.unwrap()[0].id, 2);
-        assert_eq!(tx.commit().await, Commit::Done);
-    });
-    let mut statement = stranger.prepare("select id, error from tenure_inbox order by id").unwrap();
-    let left: Vec<(i64, Option<String>)> =
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
-    assert_eq!(left.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
-    let why = |id: i64| left.iter().find(|row| row.0 == id).unwrap().1.as_deref().unwrap_or_default();
-    assert!(why(5).contains("run_at") && why(6).contains("priority") && why(7).contains("payload"));
-    assert_eq!(why(8), "it has no kind");
 }
 
 #[test]

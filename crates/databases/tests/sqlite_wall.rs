@@ -162,6 +162,9 @@ fn an_item_stays_what_it_is() {
     for change in ["id = randomblob(16)", "queue = queue + 1", "lifecycle = 2", "created = 0"] {
         wall.refuses(&format!("update items set {change}"), "keeps its id, queue, lifecycle");
     }
+    for change in ["key = 'k'", "payload_hash = x'00'"] {
+        wall.refuses(&format!("update items set {change}"), "keeps its key and its payload");
+    }
     wall.refuses("delete from items", "an item is not deleted");
     wall.refuses("update items set slot = 9", "there_is_such_a_slot");
     wall.refuses("update items set slot = 3", "an_item_is_leased_while_it_is_active");
@@ -197,6 +200,17 @@ fn a_second_one_of_a_key_never_runs() {
     let lease = "update items set state = 1, slot = 3, version = version + 1, fence = 1, owner = 'b/1', heartbeat = 1,
         expires = 1, exclusive = key where slot = 2";
     wall.refuses(lease, "one of a key runs");
+    // Nor one that does not say which key it runs.
+    wall.refuses(&lease.replace(", exclusive = key", ""), "one of a key runs");
+    // Keys that exclude nobody are no reason to refuse anything.
+    for _ in 0..2 {
+        let job =
+            Create { key: Some("k".parse().unwrap()), ..Create::new("job".parse().unwrap(), body("{}")) };
+        match wall.ask("api:test", Command::Create(job)) {
+            Answer::Created(item) => wall.run(item.id),
+            other => panic!("not created: {other:?}"),
+        };
+    }
 }
 
 // covers: K-40

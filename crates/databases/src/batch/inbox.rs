@@ -5,8 +5,8 @@
 
 use tenure_core::actor::{Actor, Role};
 use tenure_core::answer::Answer;
-use tenure_core::body::Body;
-use tenure_core::code::Problem;
+use tenure_core::body::{BODY_BYTES_MAX, Body};
+use tenure_core::code::{Code, Problem};
 use tenure_core::decide::decide;
 use tenure_core::draw::Draw;
 use tenure_core::request::{Command, Create, Need, Request};
@@ -21,6 +21,10 @@ use crate::{BatchId, Database, Error, Posted, Tx};
 pub const STORE_DEFAULT: &str = "default";
 /// One turn takes in at most so many, so that it never holds the rows of others for long.
 pub const TURN_MAX: usize = 512;
+/// Nor takes more than this into memory: sixteen of the longest payloads, or thousands of usual ones.
+pub(crate) const TURN_BYTES_MAX: usize = 16 * BODY_BYTES_MAX;
+/// A longer text is no store, kind or key: so much of one tells that, and no more of it is read.
+pub(crate) const WORD_CHARACTERS_MAX: usize = 1_024;
 
 /// What one turn came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -94,6 +98,17 @@ async fn attempt<D: Database>(
     Ok(Turn { taken: judged.len() - refused, refused })
 }
 
+/// Why a payload is not even read: it has so many bytes.
+pub(crate) fn too_long(bytes: i64) -> Option<Problem> {
+    let is_too_long = usize::try_from(bytes).is_ok_and(|bytes| bytes > BODY_BYTES_MAX);
+    let detail = || {
+        format!(
+            "the payload has {bytes} bytes and at most {BODY_BYTES_MAX} are kept; store it elsewhere and send a reference"
+        )
+    };
+    is_too_long.then(|| Problem::new(Code::PayloadTooLarge, detail()))
+}
+
 /// Why a row stays, in the words an API would answer with.
 fn reason(answer: &Answer) -> Option<String> {
     let code = answer.code()?;
@@ -114,6 +129,9 @@ fn request(row: Posted) -> Result<Request, Problem> {
     ) -> Result<Option<T>, Problem> {
         let word = text.map(|text| text.parse()).transpose();
         word.map_err(|why| Problem::invalid(format!("{column} is {why}")))
+    }
+    if let Some(wrong) = row.wrong {
+        return Err(wrong);
     }
     let missing = |column: &str| Problem::invalid(format!("{column} is missing"));
     let kind = word("kind", row.kind)?.ok_or_else(|| missing("kind"))?;

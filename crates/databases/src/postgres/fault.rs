@@ -17,7 +17,7 @@ pub(super) fn of(cause: &Cause) -> Error {
         Some(constraint) => format!("{} ({constraint}, {})", error.message(), error.code().code()),
         None => format!("{} ({})", error.message(), error.code().code()),
     };
-    if is_race(error.code(), error.constraint()) {
+    if is_race(error.code(), error.constraint()) || is_outdated(cause) {
         Error::LostRace(text)
     } else if is_away(error.code()) {
         Error::Unavailable(text)
@@ -33,6 +33,15 @@ pub(super) fn of_commit(cause: &Cause) -> Commit {
         Some(error) if !is_away(error.code()) => Commit::Not(of(cause)),
         _ => Commit::Unknown,
     }
+}
+
+/// A prepared statement answers with other types than when it was prepared: the schema was changed meanwhile. The connection says so
+/// for as long as it lives; on another it is prepared anew.
+pub(super) fn is_outdated(cause: &Cause) -> bool {
+    let error = cause.as_db_error();
+    error.is_some_and(|error| {
+        *error.code() == SqlState::FEATURE_NOT_SUPPORTED && error.routine() == Some("RevalidateCachedQuery")
+    })
 }
 
 /// Another transaction won. A name, a lane or a batch that is there already is somebody else's row, or the mark of a

@@ -72,7 +72,9 @@ impl PostgresTx<'_> {
         let mut world = World::new(self.tables());
         let mut hanging = Hanging::default();
         let controls = self.controls_of(need).await?;
-        if controls.is_empty()
+        // Rows of the inbox are refused for good, so they are judged by the lifecycles that are in force, however that is asked.
+        if !self.is_open()
+            && controls.is_empty()
             && need.is_only_controls()
             && let Some(moment) = self.database.spare.take()
         {
@@ -162,7 +164,7 @@ impl PostgresTx<'_> {
             None => Time::from_micros(moment.now),
         };
         self.segment = moment.segment;
-        if moment.catalog.is_some_and(|version| version > self.known.version) {
+        if moment.catalog.is_some_and(|version| version > self.in_force) {
             self.refresh().await?;
             return Err(Error::LostRace("another lifecycle came into force".to_string()));
         }

@@ -35,6 +35,7 @@ migrations! {
     5 "0005_prune";
     6 "0006_secret";
     7 "0007_lifecycles";
+    8 "0008_wall";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.
@@ -84,21 +85,18 @@ async fn apply_missing(connection: &Connection, address: &Address) -> Result<Vec
         const NOTE: &str = "insert into @.migrations (number, name) values ($1, $2)";
         connection.one(Ask::count(NOTE, [int(migration.number), text(migration.name)])).await?;
     }
-    connection.one(Ask::plain("commit")).await?;
     if address.is_default {
-        offer_inbox(connection).await;
+        connection.script(OFFER_INBOX).await?;
     }
+    connection.one(Ask::plain("commit")).await?;
     Ok(missing)
 }
 
-/// `tenure_inbox` where everybody looks, if the name is free and we may. Whoever may not names the schema.
-async fn offer_inbox(connection: &Connection) {
-    let view = "do $$ begin if to_regclass('public.tenure_inbox') is null then \
-                create view public.tenure_inbox as select * from @.tenure_inbox; end if; \
-                exception when others then null; end $$";
-    // It is a convenience: that it can not be made is no reason not to open the database.
-    let _ = connection.script(view).await;
-}
+/// `tenure_inbox` where everybody looks, if the name is free and we may. Whoever may not names the schema: it is a convenience, and
+/// that it can not be made is no reason not to open the database. In the same transaction as the rest, since later nothing is missing.
+const OFFER_INBOX: &str = "do $$ begin if to_regclass('public.tenure_inbox') is null then \
+    create view public.tenure_inbox as select * from @.tenure_inbox; end if; \
+    exception when others then null; end $$";
 
 pub(super) async fn missing(connection: &Connection, address: &Address) -> Result<Vec<Migration>, OpenError> {
     // Not `to_regclass`: it remembers that there was none, and would not see what another process made while we waited.

@@ -2,7 +2,8 @@
 //!
 //! It is asked for after the locks. Where nothing is locked, because all that is asked for is new items, the one that came with
 //! the last answer does, advanced by the time that has passed here since: a little behind the server's clock, never ahead of it.
-//! That saves a round trip. Whether the lifecycles are still in force is then judged by the insert itself.
+//! That saves a round trip. Whether the lifecycles are still in force is then judged by the insert itself, or by the one that appends
+//! the segment.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

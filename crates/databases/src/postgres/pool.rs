@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
@@ -85,6 +86,10 @@ pub(super) struct Connection {
     prepared: Mutex<HashMap<(usize, usize, usize), Statement>>,
     schema: Arc<str>,
     pooled: bool,
+    /// A BEGIN was sent, and no answer to what ends it was heard.
+    is_open: AtomicBool,
+    /// What it has prepared is of a schema that was changed since.
+    is_outdated: AtomicBool,
 }
 
 impl std::fmt::Debug for Connection {
@@ -116,7 +121,11 @@ impl Connection {
                 Box::pin(self.send(ask, statement));
             sending
         });
-        Ok(all(sent.collect()).await)
+        let answers = all(sent.collect()).await;
+        if answers.iter().any(|answer| answer.as_ref().is_err_and(fault::is_outdated)) {
+            self.is_outdated.store(true, Ordering::Relaxed);
+        }
+        Ok(answers)
     }
 
     async fn statement(&self, ask: &Ask<'_>) -> Result<Option<Statement>, Cause> {
@@ -140,10 +149,7 @@ impl Connection {
     async fn send(&self, ask: &Ask<'_>, statement: Option<Statement>) -> Result<Answer, Cause> {
         let client = &self.client;
         match (&ask.answer, statement) {
-            (Wanted::Nothing, _) => {
-                client.batch_execute(ask.sql.text).await?;
-                Ok(Answer::default())
-            }
+            (Wanted::Nothing, _) => self.plain(ask.sql.text).await.map(|()| Answer::default()),
             (Wanted::Rows, Some(statement)) => {
                 let rows = client.query(&statement, &values(ask)).await?;
                 Ok(Answer { count: rows.len() as u64, rows })
@@ -163,12 +169,26 @@ impl Connection {
         }
     }
 
+    /// BEGIN, COMMIT or ROLLBACK. Whoever stops waiting for it leaves the transaction open as far as anybody knows.
+    async fn plain(&self, text: &str) -> Result<(), Cause> {
+        let begins = text.starts_with("begin");
+        if begins {
+            self.is_open.store(true, Ordering::Relaxed);
+        }
+        let done = self.client.batch_execute(text).await;
+        if !begins {
+            // Refused or not, it is over.
+            self.is_open.store(false, Ordering::Relaxed);
+        }
+        done
+    }
+
     /// One question whose text is made for it, in a transaction of its own that can not write. Nothing of it is prepared.
     pub async fn look(&self, text: &str) -> Result<Vec<Row>, Error> {
         let begin = format!("begin read only; set local statement_timeout = {LOOK_MS_MAX}");
-        self.client.batch_execute(&begin).await.map_err(|cause| fault::of(&cause))?;
+        self.plain(&begin).await.map_err(|cause| fault::of(&cause))?;
         let rows = self.client.query_typed(text, &[]).await.map_err(|cause| fault::of(&cause));
-        self.client.batch_execute("rollback").await.map_err(|cause| fault::of(&cause))?;
+        self.plain("rollback").await.map_err(|cause| fault::of(&cause))?;
         rows
     }
 
@@ -183,6 +203,13 @@ impl Connection {
         let rollback = pin!(self.client.batch_execute("rollback"));
         // The first poll sends it. Nobody needs the answer: a lost connection rolls back by itself.
         let _ = rollback.poll(&mut Context::from_waker(Waker::noop()));
+        self.is_open.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether whoever comes next finds it as if it were new.
+    fn is_good(&self) -> bool {
+        let is_spoiled = self.is_open.load(Ordering::Relaxed) || self.is_outdated.load(Ordering::Relaxed);
+        !is_spoiled && !self.client.is_closed()
     }
 }
 
@@ -261,8 +288,14 @@ impl Pool {
             let _ = driver.await;
         });
         drop(drivers);
-        let (schema, pooled) = (self.schema.clone(), self.address.pooled);
-        Ok(Connection { client, prepared: Mutex::default(), schema, pooled })
+        Ok(Connection {
+            client,
+            prepared: Mutex::default(),
+            schema: self.schema.clone(),
+            pooled: self.address.pooled,
+            is_open: AtomicBool::new(false),
+            is_outdated: AtomicBool::new(false),
+        })
     }
 }
 
@@ -284,8 +317,8 @@ impl std::ops::Deref for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
-        if !connection.client.is_closed() {
+        // One in whose transaction somebody has stopped in the middle is closed: the next statement would be part of it.
+        if let Some(connection) = self.connection.take().filter(Connection::is_good) {
             held(&self.pool.idle).push(connection);
         }
     }

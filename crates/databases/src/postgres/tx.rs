@@ -26,7 +26,7 @@ use super::fault;
 use super::moment::{MOMENT, Moment};
 use super::pool::{Answer, Ask, Lent};
 use super::value::{Uuid, id, int, long, owned_bytes};
-use super::write::{APPEND, Wave};
+use super::write::{APPEND, APPEND_IN_FORCE, Wave};
 use crate::row::Memo;
 use crate::{BatchId, Commit, Error, Place, Posted, Tx, segment};
 
@@ -37,6 +37,8 @@ pub struct PostgresTx<'a> {
     pub(super) known: Arc<Known>,
     /// Those in force when it began. What is known of the others may grow meanwhile.
     tables: Arc<Tables>,
+    /// Which change of the lifecycles made them so.
+    pub(super) in_force: i64,
     batch: BatchId,
     stage: Stage,
     pub(super) now: Time,
@@ -60,7 +62,8 @@ pub struct PostgresTx<'a> {
     pub(super) has_set_aside: bool,
     pub(super) memo: Memo,
     entries: Vec<Sealed>,
-    /// Its moment is not of its own: see [`super::moment`].
+    /// Its moment is not of its own: see [`super::moment`]. Whether its lifecycles are in force is then judged by what appends its
+    /// segment.
     pub(super) spare: bool,
     /// Written with COMMIT, unless something else is asked before it.
     pub(super) kept: Vec<Change>,
@@ -98,6 +101,7 @@ impl<'a> PostgresTx<'a> {
             database,
             lent,
             tables: known.tables.clone(),
+            in_force: known.version,
             known,
             batch,
             stage: Stage::Unsent,
@@ -184,7 +188,11 @@ impl<'a> PostgresTx<'a> {
             asks.push(Ask::plain("begin"));
         }
         asks.extend(self.last_asks(wave)?);
-        if !self.entries.is_empty() {
+        if !self.entries.is_empty() && self.spare {
+            let mut columns = Vec::from(segment());
+            columns.push(long(self.in_force));
+            asks.push(Ask::count(APPEND_IN_FORCE, columns));
+        } else if !self.entries.is_empty() {
             asks.push(Ask::count(APPEND, segment()));
         }
         asks.push(Ask::plain("commit"));
@@ -200,14 +208,16 @@ impl<'a> PostgresTx<'a> {
         }
         match outcomes.pop() {
             Some(Ok(_)) => Commit::Done,
-            Some(Err(cause)) if cause.code() == Some(&SqlState::DIVISION_BY_ZERO) => {
-                let refreshed = self.refresh().await;
-                let other = || Error::LostRace("another lifecycle came into force".to_string());
-                Commit::Not(refreshed.err().unwrap_or_else(other))
-            }
+            Some(Err(cause)) if cause.code() == Some(&SqlState::DIVISION_BY_ZERO) => self.withdrawn().await,
             Some(Err(cause)) => fault::of_commit(&cause),
             None => Commit::Unknown,
         }
+    }
+
+    /// The lifecycles that this went by are in force no more. The next try goes by those that are.
+    async fn withdrawn(&mut self) -> Commit {
+        let other = || Error::LostRace("another lifecycle came into force".to_string());
+        Commit::Not(self.refresh().await.err().unwrap_or_else(other))
     }
 
     async fn send_commit(&mut self) -> Commit {
@@ -228,10 +238,15 @@ impl<'a> PostgresTx<'a> {
             return self.created(outcomes).await;
         }
         let committed = outcomes.pop();
-        if let Some(cause) = outcomes.into_iter().find_map(Result::err) {
+        let appended = outcomes.len().saturating_sub(1);
+        let failed = outcomes.into_iter().enumerate().find_map(|(at, outcome)| Some((at, outcome.err()?)));
+        if let Some((at, cause)) = failed {
             // What was refused has aborted the transaction, and its COMMIT was a ROLLBACK. What was not heard of may have
             // been followed by a COMMIT that was not heard of.
+            let is_division = cause.code() == Some(&SqlState::DIVISION_BY_ZERO);
             return match cause.as_db_error() {
+                // The segment goes last. Before it the same error means a count that was short.
+                Some(_) if is_division && self.spare && at == appended => self.withdrawn().await,
                 Some(_) => Commit::Not(fault::of(&cause)),
                 None => Commit::Unknown,
             };

@@ -63,17 +63,21 @@ macro_rules! append {
     };
 }
 // With lifecycles that are not in force any more it fails.
+macro_rules! in_force {
+    ($entries:literal, $catalog:literal) => {
+        concat!(
+            $entries,
+            " / ((select value::bigint from @.meta where name = 'catalog') = ",
+            $catalog,
+            ")::integer"
+        )
+    };
+}
 macro_rules! create {
     () => {
         concat!(
             "with log as (",
-            append!(
-                "$25",
-                "$26",
-                "$27",
-                "$28",
-                "$29 / ((select value::bigint from @.meta where name = 'catalog') = $30)::integer"
-            ),
+            append!("$25", "$26", "$27", "$28", in_force!("$29", "$30")),
             ") ",
             insert!()
         )
@@ -83,6 +87,8 @@ const INSERT: &str = concat!(insert!(), unnested!());
 const INSERT_ONE: &str = concat!(insert!(), single!());
 /// The segment of the log.
 pub(super) const APPEND: &str = append!("$1", "$2", "$3", "$4", "$5");
+/// The same where nobody has looked whether the lifecycles are in force still.
+pub(super) const APPEND_IN_FORCE: &str = append!("$1", "$2", "$3", "$4", in_force!("$5", "$6"));
 /// New items and their segment in one statement, which is a transaction by itself.
 const CREATE: &str = concat!(create!(), unnested!());
 const CREATE_ONE: &str = concat!(create!(), single!());
@@ -363,7 +369,7 @@ impl PostgresTx<'_> {
         let text = if wave.inserts.len() == 1 { CREATE_ONE } else { CREATE };
         let mut columns = self.insert_columns(wave)?;
         columns.extend(segment());
-        columns.push(long(self.known.version));
+        columns.push(long(self.in_force));
         Ok(Some(Ask::count(text, columns)))
     }
 

@@ -1,31 +1,44 @@
 //! The inbox: rows that somebody's own transaction left, to become items.
 //!
-//! Any driver writes them, so any type can stand in any column. What can not be read as what it should be is judged here,
-//! in words for whoever wrote it; everything else is judged by the kernel.
+//! Any driver writes them, so any type can stand in any column, and any length. What can not be read as what it should be is said
+//! here, in words for whoever wrote it; everything else is judged by the kernel.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
+use tenure_core::body::BODY_BYTES_MAX;
+use tenure_core::code::Problem;
 use tenure_core::time::Time;
 
 use crate::Posted;
+use crate::batch::inbox::{TURN_BYTES_MAX, WORD_CHARACTERS_MAX, too_long};
 
-/// The oldest rows that were not judged yet.
+/// A text that is no word is not read to its end. (`@` is the column, `#` how much of it.)
+const WORD: &str = "case when octet_length(@) <= # then @ else substr(@, 1, #) end";
+/// Nor is a payload that is longer than any.
+const PAYLOAD: &str = "case when octet_length(payload) <= ?2 then payload end, octet_length(payload)";
+
+/// The oldest rows that were not judged yet, until what they hold is enough for a turn.
 pub(super) fn waiting(connection: &Connection, limit: usize) -> Result<Vec<Posted>, rusqlite::Error> {
-    let sql = "select id, store, kind, payload, idempotency_key, key, priority, run_at from tenure_inbox \
-        where error is null order by id limit ?1";
-    let mut bad = Vec::new();
-    let mut posted = Vec::new();
-    {
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
-        while let Some(row) = rows.next()? {
-            match read(row)? {
-                Ok(row) => posted.push(row),
-                Err(why) => bad.push((row.get(0)?, Some(why))),
-            }
+    let word = |name: &str| WORD.replace('@', name).replace('#', &WORD_CHARACTERS_MAX.to_string());
+    let sql = format!(
+        "select id, {}, {}, {}, {}, priority, run_at, {PAYLOAD} from tenure_inbox where error is null order by id limit ?1",
+        word("store"),
+        word("kind"),
+        word("idempotency_key"),
+        word("key")
+    );
+    let (mut posted, mut bytes) = (Vec::new(), 0);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows =
+        statement.query([limit, BODY_BYTES_MAX].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)))?;
+    while let Some(row) = rows.next()? {
+        let row = read(row)?;
+        bytes += row.payload.as_ref().map_or(0, String::len);
+        if bytes > TURN_BYTES_MAX {
+            break;
         }
+        posted.push(row);
     }
-    judged(connection, &bad)?;
     Ok(posted)
 }
 
@@ -42,7 +55,7 @@ pub(super) fn judged(connection: &Connection, rows: &[(i64, Option<String>)]) ->
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> Result<Result<Posted, String>, rusqlite::Error> {
+fn read(row: &Row<'_>) -> Result<Posted, rusqlite::Error> {
     let mut wrong = None;
     let mut text = |index: usize, name: &str| -> Result<Option<String>, rusqlite::Error> {
         let value = row.get_ref(index)?;
@@ -55,34 +68,33 @@ fn read(row: &Row<'_>) -> Result<Result<Posted, String>, rusqlite::Error> {
             }
         };
         if text.is_none() {
-            wrong = Some(format!("{name} is not UTF-8 text"));
+            wrong = Some(Problem::invalid(format!("{name} is not UTF-8 text")));
         }
         Ok(text)
     };
-    let id = row.get(0)?;
-    let (store, kind, payload) = (text(1, "store")?, text(2, "kind")?, text(3, "payload")?);
-    let (idempotency_key, key) = (text(4, "idempotency_key")?, text(5, "key")?);
-    let priority = match row.get_ref(6)? {
+    let (store, kind, payload) = (text(1, "store")?, text(2, "kind")?, text(7, "payload")?);
+    let (idempotency_key, key) = (text(3, "idempotency_key")?, text(4, "key")?);
+    let priority = match row.get_ref(5)? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number),
         ValueRef::Text(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
-            wrong = Some("priority is not an integer".to_string());
+            wrong = Some(Problem::invalid("priority is not an integer"));
             None
         }
     };
-    let run_at = match row.get_ref(7)? {
+    let run_at = match row.get_ref(6)? {
         ValueRef::Null => None,
         ValueRef::Integer(micros) => Some(micros),
         ValueRef::Text(bytes) if time(bytes).is_some() => time(bytes).map(Time::micros),
         ValueRef::Text(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
-            wrong = Some(
-                "run_at is neither microseconds since 1970 nor a time like 2026-11-15T20:25:00Z".to_string(),
-            );
+            wrong = Some(Problem::invalid(
+                "run_at is neither microseconds since 1970 nor a time like 2026-11-15T20:25:00Z",
+            ));
             None
         }
     };
-    let posted = Posted { id, store, kind, payload, idempotency_key, key, priority, run_at };
-    Ok(wrong.map_or(Ok(posted), Err))
+    wrong = wrong.or(row.get::<_, Option<i64>>(8)?.and_then(too_long));
+    Ok(Posted { id: row.get(0)?, store, kind, payload, idempotency_key, key, priority, run_at, wrong })
 }
 
 /// RFC 3339, or what SQLite's own `datetime()` gives, which is UTC.

@@ -47,8 +47,9 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
     };
     let pressed = parts.scratch.pressed.take().unwrap_or_else(|| Pressed::of(entries));
     let lines = segment::write(entries, &pressed, previous);
-    let sql =
-        "insert into segments (segment, batch, entries, at, lines, chain) values (?1, ?2, ?3, ?4, ?5, ?6)";
+    // `or rollback`, as for the rows: without it SQLite copies the page that it goes to, in case that only this statement is undone.
+    let sql = "insert or rollback into segments (segment, batch, entries, at, lines, chain) \
+        values (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = parts.context.connection.prepare_cached(sql)?;
     let (batch, count, at) = (batch.0.to_be_bytes(), entries.len() as i64, parts.scratch.now);
     statement.execute(params![segment, batch, count, at.micros(), lines, chain.0])?;

@@ -37,6 +37,7 @@ migrations! {
     5 "secret" "0005_secret";
     6 "replace" "0006_replace";
     7 "readers" "0007_readers";
+    8 "wall" "0008_wall";
 }
 
 /// `tenu`, so that `file` and we know whose database it is.
@@ -45,8 +46,9 @@ pub const APPLICATION: i32 = 0x7465_6e75;
 /// A migration waits this long for whoever is writing.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// The steps that a file still needs. A file that does not exist needs all of them.
+/// The steps that a file still needs. A file that does not exist needs all of them. Refuses a place where none may be opened.
 pub fn pending(path: &Path) -> Result<Vec<Migration>, OpenError> {
+    let path = &open::check_place(path)?;
     if !path.exists() {
         return Ok(MIGRATIONS.to_vec());
     }
@@ -55,8 +57,9 @@ pub fn pending(path: &Path) -> Result<Vec<Migration>, OpenError> {
     Ok(MIGRATIONS.iter().filter(|migration| migration.number > found).copied().collect())
 }
 
-/// Brings a file up to date and says which steps that took.
+/// Brings a file up to date and says which steps that took. Refuses a place where none may be opened.
 pub fn apply(path: &Path) -> Result<Vec<Migration>, OpenError> {
+    let path = &open::check_place(path)?;
     open::make_private(path);
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;

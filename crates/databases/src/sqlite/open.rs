@@ -104,9 +104,28 @@ pub fn check_version(number: i32) -> Result<(), OpenError> {
     if number < SQLITE_MIN { Err(OpenError::TooOld(number)) } else { Ok(()) }
 }
 
-/// What can be known before the file is touched.
-pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
+/// As many links as the kernel itself follows before it takes them for a circle.
+const LINKS_MAX: usize = 40;
+
+/// A database by its own name, where the given one is a link to it. SQLite keeps its log beside the file itself, and so is
+/// everything else: whoever comes by another link finds the same.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
+}
+
+/// What can be known before the file is touched. Answers its own name.
+pub(super) fn check_place(path: &Path) -> Result<PathBuf, OpenError> {
     check_version(rusqlite::version_number())?;
+    check_mounts(path, &mounts::list())
+}
+
+fn check_mounts(path: &Path, mounts: &str) -> Result<PathBuf, OpenError> {
+    let path = real(path);
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -115,9 +134,11 @@ pub(super) fn check_place(path: &Path) -> Result<(), OpenError> {
     if !folder.is_dir() {
         return Err(OpenError::NoFolder(folder));
     }
-    match mounts::network_file_system(&mounts::list(), &folder) {
+    // A single file can be mounted, too.
+    let file = path.file_name().map_or(folder.clone(), |name| folder.join(name));
+    match mounts::network_file_system(mounts, &file) {
         Some(file_system) => Err(OpenError::Network { folder, file_system }),
-        None => Ok(()),
+        None => Ok(path),
     }
 }
 
@@ -203,7 +224,7 @@ fn schema(connection: &Connection, path: &Path) -> Result<i32, OpenError> {
     })
 }
 
-/// A reader of a file whose schema is the one that this program has.
+/// A reader of a file whose schema is the one that this program has. Where the file is was looked at, or does not matter.
 pub(super) fn looker(path: &Path) -> Result<Connection, OpenError> {
     let connection = reader(path)?;
     let found = schema(&connection, path)?;
@@ -247,5 +268,34 @@ mod tests {
         let refused = check_version(3_051_002).unwrap_err().to_string();
         assert!(refused.starts_with("SQLite 3.51.2 can lose"), "{refused}");
         assert!(check_version(rusqlite::version_number()).is_ok(), "ours is new enough");
+    }
+
+    #[test]
+    fn a_link_into_a_network_file_system_is_no_way_around_the_refusal() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        let mounts = format!(
+            "22 1 254:0 / / rw - ext4 /dev/vda rw\n30 22 0:26 / {} rw - nfs4 server:/share rw\n\
+             31 22 0:26 /x {} rw - nfs4 server:/share/x rw\n",
+            at("share").display(),
+            at("mounted.db").display()
+        );
+        std::fs::create_dir(at("share")).unwrap();
+        std::fs::write(at("share/there.db"), "").unwrap();
+        symlink(at("share/there.db"), at("link.db")).unwrap();
+        symlink("link.db", at("again.db")).unwrap();
+        symlink("share/not-yet.db", at("dangling.db")).unwrap();
+        symlink("share", at("folder")).unwrap();
+        for name in ["share/there.db", "link.db", "again.db", "dangling.db", "folder/new.db", "mounted.db"] {
+            let refused = check_mounts(&at(name), &mounts);
+            assert!(matches!(refused, Err(OpenError::Network { .. })), "{name}: {refused:?}");
+        }
+        symlink("here.db", at("local.db")).unwrap();
+        symlink("circle.db", at("circle.db")).unwrap();
+        assert_eq!(check_mounts(&at("local.db"), &mounts).unwrap(), at("here.db"), "by its own name");
+        assert_eq!(check_mounts(&at("here.db"), &mounts).unwrap(), at("here.db"));
+        assert!(check_mounts(&at("circle.db"), &mounts).is_ok(), "what that is SQLite says");
+        assert!(matches!(check_mounts(&at("none/x.db"), &mounts), Err(OpenError::NoFolder(_))));
     }
 }

@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::open::real;
+
 /// What the note says. Notes of older versions say more, which is not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Server {
@@ -150,8 +152,9 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Beside the file itself, by whatever link it was named: a database has one server.
 fn side_file(database: &Path) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
+    let mut name = real(database).into_os_string();
     name.push(".server");
     PathBuf::from(name)
 }
@@ -243,6 +246,23 @@ mod tests {
         living.kill().unwrap();
         living.wait().unwrap();
         zombie.wait().unwrap();
+    }
+
+    #[test]
+    fn a_link_to_a_database_is_no_second_place_for_a_server() {
+        let (folder, database) = scratch();
+        let link = folder.path().join("link.db");
+        std::os::unix::fs::symlink("tenure.db", &link).unwrap();
+        let mut seat = ours(&link);
+        let here = Server::here("127.0.0.1:7171");
+        seat.advertise(&here).unwrap();
+        assert_eq!(theirs(&database).as_ref(), Some(&here));
+        assert_eq!(read(&database).unwrap().as_ref(), Some(&here));
+        drop(seat);
+        let seat = ours(&database);
+        assert_eq!(theirs(&link), None);
+        drop(seat);
+        drop(ours(&link));
     }
 
     #[test]

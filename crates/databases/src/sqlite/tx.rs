@@ -164,17 +164,33 @@ impl Writer {
     }
 
     pub fn commit(&mut self) -> Commit {
+        if self.connection.is_autocommit() {
+            return Commit::Not(Error::Statement("the transaction was rolled back".to_string()));
+        }
         let committed = self.connection.prepare_cached("commit").and_then(|mut commit| commit.execute([]));
         let Err(error) = committed else { return Commit::Done };
-        // A write that was cut short for want of space left no commit mark behind. After any other failure of the disk
-        // the mark may be there or not, and may still get there.
-        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) || is_damage(&error) {
+        if !left_no_mark(&error) {
             self.suspect(&error);
             self.poisoned = true;
             return Commit::Unknown;
         }
         self.roll_back();
         if self.poisoned { Commit::Unknown } else { Commit::Not(error_of(&error)) }
+    }
+}
+
+/// Whether a COMMIT that failed has certainly left no commit mark in the log behind. Everything else may have come after the mark was
+/// written: a disk that fails may have it or get it later, and memory may run out, or a lock or the index of the log be lost, when
+/// SQLite enters into that index what the log has already.
+fn left_no_mark(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        // It waits for another to begin with, and the transaction is as open as before.
+        Some(ErrorCode::DatabaseBusy) => true,
+        // A rule that is looked at before anything is written.
+        Some(ErrorCode::ConstraintViolation) => true,
+        // The write of a frame was cut short, and the mark is in the last of them, whose sum then is not right.
+        Some(ErrorCode::DiskFull) => true,
+        _ => false,
     }
 }
 
@@ -401,5 +417,39 @@ impl Drop for SqliteTx {
         if !self.writer.poisoned {
             self.keep_quarantine();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    // covers: K-02
+    #[test]
+    fn a_commit_that_failed_is_looked_for_unless_it_certainly_left_nothing() {
+        let failed = |code: i32| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_CONSTRAINT_FOREIGNKEY, ffi::SQLITE_FULL] {
+            assert!(left_no_mark(&failed(code)), "{code}");
+        }
+        for code in [
+            ffi::SQLITE_NOMEM,
+            ffi::SQLITE_IOERR_WRITE,
+            ffi::SQLITE_IOERR_FSYNC,
+            ffi::SQLITE_IOERR_SHMMAP,
+            ffi::SQLITE_IOERR_NOMEM,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_PROTOCOL,
+            ffi::SQLITE_INTERRUPT,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_NOTADB,
+            ffi::SQLITE_INTERNAL,
+            ffi::SQLITE_ERROR,
+        ] {
+            assert!(!left_no_mark(&failed(code)), "{code}");
+        }
+        assert!(!left_no_mark(&rusqlite::Error::InvalidQuery), "what no code says");
     }
 }

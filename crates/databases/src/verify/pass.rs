@@ -29,8 +29,7 @@ pub(crate) struct Pass {
     last: BTreeMap<ItemId, Last>,
     /// The line or the position that is looked at.
     place: u64,
-    /// Positions that may come next: one, and after a fault those that would show what it was.
-    next: Vec<u64>,
+    next: Next,
     entries: u64,
     chain: Option<Hash>,
     /// What was asked for: the chain after so many entries.
@@ -50,6 +49,29 @@ pub(crate) struct Pass {
     end_at: Option<u64>,
     faults: Vec<Fault>,
     more: u64,
+}
+
+/// Positions that may come next: one, and after a fault those that would show what it was.
+#[derive(Debug)]
+struct Next {
+    from: Vec<u64>,
+    /// Lines since then that can not be read. Of each nobody knows whether it belongs there, and so takes a position, or was put in.
+    unread: u64,
+}
+
+impl Next {
+    fn after(position: u64) -> Next {
+        Next { from: vec![position.saturating_add(1)], unread: 0 }
+    }
+
+    fn may_be(&self, position: u64) -> bool {
+        self.from.iter().any(|from| (*from..=from.saturating_add(self.unread)).contains(&position))
+    }
+
+    /// The one that is told where none of them comes: every line that can not be read has one.
+    fn expected(&self) -> u64 {
+        self.from.first().map_or(0, |from| from.saturating_add(self.unread))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +113,7 @@ impl Pass {
             world,
             last: BTreeMap::new(),
             place: 0,
-            next: vec![1],
+            next: Next::after(0),
             entries: 0,
             chain: Some(Hash::ZERO),
             marks: BTreeMap::new(),
@@ -193,7 +215,7 @@ impl Pass {
         self.fault(self.at(self.place), about, line.what);
         if line.is_entry {
             self.entries += 1;
-            self.next = self.next.iter().flat_map(|next| [next + 1, *next]).collect();
+            self.next.unread = self.next.unread.saturating_add(1);
         }
         // Nobody knows what it was, so nothing is known of what the entries or the sources come to.
         self.chain = None;
@@ -269,12 +291,12 @@ impl Pass {
     /// Positions count up. After one that does not, the next may go on from it (entries are missing), from where it stands
     /// (it took another's place), or as if it were not there (it was put in).
     fn position(&mut self, position: u64) -> Option<String> {
-        let expected = self.next.first().copied().unwrap_or(position);
-        if self.next.contains(&position) {
-            self.next = vec![position.saturating_add(1)];
+        let (is_next, expected) = (self.next.may_be(position), self.next.expected());
+        self.next = Next::after(position);
+        if is_next {
             return None;
         }
-        self.next = vec![position.saturating_add(1), expected + 1, expected];
+        self.next.from.extend([expected.saturating_add(1), expected]);
         Some(format!(
             "is entry {position} of the log where entry {expected} belongs: one was moved, put in or taken out"
         ))
@@ -312,6 +334,7 @@ impl Pass {
             self.current.insert(birth.kind.clone(), birth.lifecycle);
         }
         let what = match self.logged(entry.item) {
+            None if entry.version == 0 => Some("has version 0, and the first of an item has 1".to_string()),
             None if entry.version != 1 => Some(format!(
                 "is the first of its item here: versions 1 to {} are missing",
                 entry.version - 1

@@ -322,3 +322,60 @@ fn every_fault_is_told_in_words() {
     let file = &file[..file.len() - 1];
     assert!(verified(file).faults[0].what.contains("has no line feed"));
 }
+
+/// A file that went through a program which ends lines otherwise, or of which a block was lost: it is told and not pondered over.
+// covers: K-43
+#[test]
+fn any_number_of_lines_that_can_not_be_read_are_told() {
+    let long = {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let bench = Bench::<Memory>::open(Clock::new()).await;
+            live(&bench, 7, 1_500).await;
+            exported(&bench).await
+        })
+    };
+    let before = lines(&long);
+    let all = entries(&before);
+    assert!(all.len() > 250, "{} entries", all.len());
+    let ended_otherwise: Vec<Vec<u8>> = before.iter().map(|line| [line, &b"\r"[..]].concat()).collect();
+    let report = verified(&joined(&ended_otherwise));
+    let faults: Vec<At> = report.faults.iter().map(|fault| fault.at).collect();
+    assert_eq!(faults, (1..).take(FAULTS_MAX).map(At::Line).collect::<Vec<_>>());
+    assert_eq!(report.more as usize + FAULTS_MAX, before.len() + 1, "each of them, and that there is no end");
+    let mut broken = before.clone();
+    let block = all[20]..all[20] + 200;
+    for line in &mut broken[block.clone()] {
+        line.truncate(line.len() - 1);
+    }
+    is_found(&joined(&broken), &[block.start], "a block of broken lines");
+    let report = verified(&joined(&broken));
+    let told =
+        report.faults.iter().all(|fault| matches!(fault.at, At::Line(at) if at as usize > block.start));
+    assert!(told && report.entries as usize == all.len(), "{report:#?}");
+}
+
+/// Numbers at the end of what a number can be, with hashes that are right.
+// covers: K-43
+#[test]
+fn a_number_that_nobody_counted_to_is_a_fault_and_no_panic() {
+    let before = lines(&files()[2]);
+    let all = entries(&before);
+    for at in [all[0], all[all.len() / 2]] {
+        let found = placed(&before[at]).unwrap();
+        for position in [0, u64::MAX - 1, u64::MAX] {
+            let mut after = before.clone();
+            after[at] = line::entry(position, &found.entry);
+            is_found(&joined(&after), &[at], &format!("position {position}"));
+            // One that can not be read comes after it.
+            after[at + 1].truncate(30);
+            is_found(&joined(&after), &[at], &format!("position {position}, and a broken line"));
+        }
+        for version in [0, u64::MAX - 1, u64::MAX] {
+            let mut after = before.clone();
+            let forged = Entry { version, ..(*found.entry).clone() };
+            after[at] = line::entry(found.position, &Sealed::new(forged));
+            is_found(&joined(&after), &[at], &format!("version {version}"));
+        }
+    }
+}

@@ -121,3 +121,11 @@ pub async fn log(database: &Postgres) -> Vec<(u64, tenure_core::entry::Sealed)> 
         log.extend(page);
     }
 }
+
+/// Waits until a statement of this schema waits for a row that somebody else has.
+pub async fn somebody_waits(kit: &Kit) {
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1 \
+                 and wait_event <> 'advisory'";
+    let (watch, mine) = (schema::raw().await, format!("%{}%", kit.schema));
+    while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
+}

@@ -1,7 +1,9 @@
 //! What is PostgreSQL's own: the second wall, races between processes, lost connections, plans.
 
+mod connections;
 mod faults;
 mod kit;
+mod lifecycles;
 #[path = "../../../core/tests/kernel/limited.rs"]
 mod limited;
 mod limits;

@@ -31,23 +31,3 @@ fn processes_that_open_a_new_database_at_once_make_one_schema() {
         schema::drop(&schema).await;
     });
 }
-
-/// Another process learns of a lifecycle that came into force, and works on without sessions behind a pooler.
-#[test]
-fn without_sessions_everything_works_the_same() {
-    with(async |kit| {
-        let url = format!("{}&pooler=1", schema::url(&kit.schema));
-        let pooled = open(&url).await;
-        created(&pooled, new("job", "{}")).await;
-        created(&pooled, pass("d1")).await;
-        for kind in ["job", "run"] {
-            let leases = lease(&pooled, "worker:a/1", kind, 5).await;
-            assert_eq!(leases.len(), 1);
-            assert!(ask(&pooled, commit("worker:a/1", leases[0].execution)).await.is_yes());
-        }
-        let prepared: i64 =
-            kit.raw.query_one("select count(*) from pg_prepared_statements", &[]).await.unwrap().get(0);
-        assert_eq!(prepared, 1, "only this one, on this connection");
-        assert!(log(&pooled).await.len() >= 6);
-    });
-}

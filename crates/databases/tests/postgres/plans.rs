@@ -25,30 +25,39 @@ async fn explain(kit: &Kit, settings: &str, statement: &str) -> String {
 /// The statements that a claim really makes, under the settings that its connections have, prepared as they are: with a plan made for
 /// what is bound, and with the one that is kept for anything.
 async fn claims_go_by_their_indexes(kit: &Kit) {
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        claims_go_by_them(kit, &format!("{} set plan_cache_mode = {mode};", settings()), "using").await;
+    }
+}
+
+/// Behind a pooler a session has the server's own settings, and each statement a plan for what is bound. It may be another plan, as long
+/// as it goes by the index.
+async fn claims_go_by_their_indexes_behind_a_pooler(kit: &Kit) {
+    claims_go_by_them(kit, "set plan_cache_mode = force_custom_plan;", "").await;
+}
+
+async fn claims_go_by_them(kit: &Kit, mode: &str, how: &str) {
     let lane = "(integer, bigint, uuid, bigint)";
     let first = "(1, -9223372036854775808, '00000000-0000-0000-0000-000000000000', 16)";
-    for mode in ["force_custom_plan", "force_generic_plan"] {
-        for (name, text) in claim_statements(&kit.schema, 16) {
-            let (types, bound, indexes): (&str, &str, &[&str]) = match name {
-                "ready" => (lane, first, &["items_ready"]),
-                "one behind" => (lane, first, &["lanes_free", "items_pkey"]),
-                "all behind" => (lane, first, &["lanes_free", "items_of_lane", "items_pkey"]),
-                "any due" => ("(integer, bigint)", "(1, 0)", &["items_scheduled"]),
-                "promote" => {
-                    ("(integer, bigint, integer[])", "(1, 0, '{1}')", &["items_scheduled", "lanes_pkey"])
-                }
-                other => panic!("a statement that nobody has looked at: {other}"),
-            };
-            let prepared =
-                format!("{} set plan_cache_mode = {mode}; prepare claim {types} as {text}", settings());
-            let plan = explain(kit, &prepared, &format!("execute claim {bound}")).await;
-            for index in indexes {
-                assert!(plan.contains(&format!("using {index} ")), "{name}, {mode}: {index}\n{plan}");
+    for (name, text) in claim_statements(&kit.schema, 16) {
+        let (types, bound, indexes): (&str, &str, &[&str]) = match name {
+            "ready" => (lane, first, &["items_ready"]),
+            "one behind" => (lane, first, &["lanes_free", "items_pkey"]),
+            "all behind" => (lane, first, &["lanes_free", "items_of_lane", "items_pkey"]),
+            "any due" => ("(integer, bigint)", "(1, 0)", &["items_scheduled"]),
+            "promote" => {
+                ("(integer, bigint, integer[])", "(1, 0, '{1}')", &["items_scheduled", "lanes_pkey"])
             }
-            // What is left to sort are the few that were found.
-            assert!(!plan.contains("Seq Scan on items"), "{name}, {mode}\n{plan}");
-            assert!(name != "ready" || !plan.contains("Sort"), "{name}, {mode}\n{plan}");
+            other => panic!("a statement that nobody has looked at: {other}"),
+        };
+        let prepared = format!("{mode} prepare claim {types} as {text}");
+        let plan = explain(kit, &prepared, &format!("execute claim {bound}")).await;
+        for index in indexes {
+            assert!(plan.contains(&format!("{how} {index} ")), "{name}, {mode}: {index}\n{plan}");
         }
+        // What is left to sort are the few that were found.
+        assert!(!plan.contains("Seq Scan on items"), "{name}, {mode}\n{plan}");
+        assert!(name != "ready" || !plan.contains("Sort"), "{name}, {mode}\n{plan}");
     }
 }
 
@@ -69,6 +78,7 @@ fn a_claim_goes_by_its_index_with_no_rows_with_many_and_with_old_statistics() {
                       from (select * from items limit 1) i, generate_series(1, 30000) n";
         kit.raw.batch_execute(copies).await.unwrap();
         claims_go_by_their_indexes(&kit).await;
+        claims_go_by_their_indexes_behind_a_pooler(&kit).await;
         // So does counting who comes before an item.
         let ahead = "select count(*) from (select from items where queue = 1 and slot = 2 \
                      and (rank, id) < (9223372036854775807, gen_random_uuid()) order by rank, id limit 1024) a";

@@ -137,14 +137,6 @@ fn under_writers_and_sequencers_every_entry_has_one_place_and_keeps_it() {
     });
 }
 
-/// Waits until a statement of this schema waits for a row that somebody else has.
-async fn somebody_waits(kit: &Kit) {
-    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like $1 \
-                 and wait_event <> 'advisory'";
-    let (watch, mine) = (schema::raw().await, format!("%{}%", kit.schema));
-    while watch.query_one(waits, &[&mine]).await.unwrap().get::<_, i64>(0) == 0 {}
-}
-
 /// From now on every segment of the log does this before it is committed.
 async fn before_each_commit(kit: &Kit, what: &str) {
     let script = format!(

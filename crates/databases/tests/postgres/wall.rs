@@ -1,6 +1,7 @@
 //! The second wall: what psql is refused.
 
 use tenure_core::answer::Answer;
+use tenure_core::request::{Command, Commit, Create, Finish, Request};
 use tenure_databases::Database;
 use tenure_databases::follow::Follow;
 
@@ -162,6 +163,49 @@ fn a_second_running_item_of_a_key_is_refused() {
             from items a where a.slot = 3 and i.slot = 4";
         let said = refused(&kit, theft).await;
         assert!(said.contains("items_one_running_a_key"), "{said}");
+        // Nor one that does not say which key it runs.
+        let said = refused(&kit, &theft.replace("exclusive = a.exclusive, ", "")).await;
+        assert!(said.contains("one of a key runs at a time"), "{said}");
+        // Keys that exclude nobody are no reason to refuse anything.
+        let keyed = || Create { key: Some("k".parse().unwrap()), ..new("job", "{}") };
+        created(&kit.database, keyed()).await;
+        created(&kit.database, keyed()).await;
+        assert_eq!(lease(&kit.database, "worker:a/1", "job", 2).await.len(), 2);
+    });
+}
+
+/// It committed and is not done: the one moment in which an execution may still change.
+// covers: K-20, K-21
+#[test]
+fn an_execution_that_committed_is_done_and_nothing_else() {
+    with(async |kit| {
+        created(&kit.database, new("job", "{}")).await;
+        let leases = lease(&kit.database, "worker:a/1", "job", 1).await;
+        let Request { store, actor, command: Command::Commit(commit) } =
+            commit("worker:a/1", leases[0].execution)
+        else {
+            panic!("a commit")
+        };
+        let half = Request { store, actor, command: Command::Commit(Commit { finish: false, ..commit }) };
+        assert!(ask(&kit.database, half).await.is_yes());
+        for change in [
+            "status = 5, seat = fence",
+            "status = 5",
+            "seat = fence",
+            "status = 3",
+            "status = 4, seat = fence",
+            "status = 4, fence = fence + 1",
+            "status = 4, item = gen_random_uuid()",
+        ] {
+            let said = refused(&kit, &format!("update executions set {change}")).await;
+            assert!(said.contains("never changes"), "{change}: {said}");
+        }
+        let second = "insert into executions select item, 0, fence + 1, 3, rest from executions";
+        let said = refused(&kit, second).await;
+        assert!(said.contains("executions_pkey"), "{said}");
+        let execution = leases[0].execution;
+        let finish = request("worker:a/1", Command::Finish(Finish { execution }));
+        assert!(ask(&kit.database, finish).await.is_yes(), "what may be is let through");
     });
 }
 
@@ -233,7 +277,9 @@ fn a_program_makes_work_in_its_own_transaction() {
     });
 }
 
-/// Whatever a program puts into the inbox becomes an item, or stays with the reason; its own transaction never fails.
+/// Whatever a program puts into the inbox becomes an item, or stays with the reason; its own transaction never fails, and no other row
+/// waits for it. A time that never comes, or that no number holds, is not waited for.
+// covers: K-51
 #[test]
 fn the_inbox_takes_anything() {
     with(async |kit| {
@@ -241,18 +287,45 @@ fn the_inbox_takes_anything() {
             .batch_execute(
                 "insert into tenure_inbox (kind, payload) values ('job', '{}'); \
                  insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', 'infinity'); \
-                 insert into tenure_inbox (payload) values ('not json')",
+                 insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '294276-12-31'); \
+                 insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '10000-01-01 00:00:00+00'); \
+                 insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '-infinity'); \
+                 insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '4713-01-01 BC'); \
+                 insert into tenure_inbox (payload) values ('not json'); \
+                 insert into tenure_inbox (kind, payload) values (repeat('job', 1000000), '{}'); \
+                 insert into tenure_inbox (kind, payload) values ('job', '\"' || repeat('x', 1048575) || '\"'); \
+                 insert into tenure_inbox (kind, payload) values ('job', '\"' || repeat('x', 1048574) || '\"')",
             )
             .await
             .unwrap();
-        let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 10, &mut draw()).await.unwrap();
-        assert_eq!((turn.taken, turn.refused), (2, 1));
-        let left = kit.raw.query_one("select count(*), min(error) from tenure_inbox", &[]).await.unwrap();
-        assert_eq!(left.get::<_, i64>(0), 1);
-        assert!(left.get::<_, String>(1).contains("kind"), "{left:?}");
+        let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 20, &mut draw()).await.unwrap();
+        assert_eq!((turn.taken, turn.refused), (4, 6));
+        let left = kit.raw.query("select id, error from tenure_inbox order by id", &[]).await.unwrap();
+        let left: Vec<(i64, String)> = left.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let told =
+            ["later than", "later than", "later than", "kind is missing", "not a kind", "1048577 bytes"];
+        assert_eq!(left.iter().map(|row| row.0).collect::<Vec<_>>(), [2, 3, 4, 7, 8, 9]);
+        for ((id, why), told) in left.iter().zip(told) {
+            assert!(why.contains(told), "row {id}: {why}");
+        }
         let Answer::Leased(leases) = ask(&kit.database, acquire("worker:a/1", "job", 9)).await else {
             panic!("not leased")
         };
-        assert_eq!(leases.len(), 2);
+        assert_eq!(leases.len(), 4);
+    });
+}
+
+/// Five hundred rows of the longest payloads are half a gigabyte, which no turn takes into memory.
+#[test]
+fn a_turn_takes_so_many_bytes_and_no_more() {
+    with(async |kit| {
+        let long = "insert into tenure_inbox (kind, payload) select 'job', '\"' || repeat('x', 1048574) || '\"' \
+                    from generate_series(1, 18)";
+        kit.raw.batch_execute(long).await.unwrap();
+        for wanted in [16, 2, 0] {
+            let turn =
+                tenure_databases::batch::inbox::take_in(&*kit.database, 512, &mut draw()).await.unwrap();
+            assert_eq!((turn.taken, turn.refused), (wanted, 0));
+        }
     });
 }

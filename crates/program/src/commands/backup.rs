@@ -26,11 +26,12 @@ pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
     match place {
         Url::Memory => return Err(Error::NoDatabase { url: url.to_string() }),
         Url::Sqlite(path) => {
-            let options = || sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
+            let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
             let report = database::run(async {
-                Sqlite::open(&path, options())?.backup(to).await?;
+                Sqlite::open(&path, options)?.backup(to).await?;
                 let mut progress = Progress::new("entries verified");
-                let copy = Sqlite::open(to, options())?;
+                // Wherever it is: a copy may be kept where no database may be opened.
+                let copy = Sqlite::look_at_copy(to)?;
                 Ok(verify::database(&copy, None, |entries| progress.tell(entries)).await?)
             })?;
             if let Some(fault) = report.faults.first() {
@@ -41,7 +42,13 @@ pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
             if let Some(head) = report.chain {
                 output.line(format_args!("head {head}"))?;
             }
-            output.line(format_args!("verified; it is a database: `tenure log --db sqlite:{shown}`"))?;
+            match Sqlite::may_be_at(to) {
+                Ok(()) => output
+                    .line(format_args!("verified; it is a database: `tenure log --db sqlite:{shown}`"))?,
+                Err(why) => {
+                    output.line(format_args!("verified; to open it copy it to another place first: {why}"))?
+                }
+            }
         }
         Url::Postgres(url) => {
             postgres::backup(&url, to)?;

@@ -1,0 +1,95 @@
+//! The inbox of a file: any type and any length can stand in any column of it.
+
+use rusqlite::Connection;
+use tenure_databases::sqlite::Sqlite;
+use tenure_databases::{BatchId, Commit, Database, Tx, batch};
+
+use crate::{Place, START, block_on, draw};
+
+/// One turn of the inbox: how many rows became items, and how many stay with their reason.
+fn take_in(database: &Sqlite, limit: usize) -> (usize, usize) {
+    let turn = block_on(batch::inbox::take_in(database, limit, &mut draw())).unwrap();
+    (turn.taken, turn.refused)
+}
+
+fn kept(stranger: &Connection) -> Vec<(i64, String)> {
+    let sql = "select id, coalesce(error, 'waits') from tenure_inbox order by id";
+    let mut statement = stranger.prepare(sql).unwrap();
+    let kept = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    kept.map(Result::unwrap).collect()
+}
+
+// covers: K-51
+#[test]
+fn a_row_of_the_inbox_is_taken_or_kept_with_its_reason() {
+    let place = Place::new();
+    let database = place.open();
+    let stranger = place.stranger();
+    stranger
+        .execute_batch(
+            r#"insert into tenure_inbox (kind, payload) values ('job', '{}');
+            insert into tenure_inbox (kind, payload, priority, run_at) values ('job', '{}', 3, 1794774300000000);
+            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', '2026-11-15T20:25:00Z');
+            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', datetime(1794774300, 'unixepoch'));
+            insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', 'tomorrow');
+            insert into tenure_inbox (kind, payload, priority) values ('job', '{}', 'high');
+            insert into tenure_inbox (kind, payload) values ('job', x'ff');
+            insert into tenure_inbox default values;
+            insert into tenure_inbox (kind, payload) values ('job', zeroblob(1048577));
+            insert into tenure_inbox (kind, payload) values (hex(zeroblob(1000000)), '{}');"#,
+        )
+        .unwrap();
+    block_on(async {
+        let mut tx = database.begin(BatchId(1)).await.unwrap();
+        let rows = tx.inbox(100).await.unwrap();
+        let can_be_read = rows.iter().filter(|row| row.wrong.is_none()).map(|row| row.id);
+        assert_eq!(can_be_read.collect::<Vec<_>>(), [1, 2, 3, 4, 8, 10]);
+        assert_eq!((rows[1].priority, rows[1].run_at), (Some(3), Some(START)));
+        assert_eq!((rows[2].run_at, rows[3].run_at), (Some(START), Some(START)));
+        assert_eq!(
+            (&rows[7].kind, &rows[8].payload),
+            (&None, &None),
+            "a payload that is too long is not read"
+        );
+        assert!(rows[9].kind.as_ref().unwrap().len() < 10_000, "nor is a kind to its end");
+        tx.judged(&[(1, None)]).await.unwrap();
+        assert_eq!(tx.inbox(1).await.unwrap()[0].id, 2);
+        assert_eq!(tx.commit().await, Commit::Done);
+    });
+    assert_eq!(take_in(&database, 20), (3, 6));
+    let told = ["run_at", "priority", "payload", "kind is missing", "1048577 bytes", "not a kind"];
+    let kept = kept(&stranger);
+    assert_eq!(kept.iter().map(|row| row.0).collect::<Vec<_>>(), [5, 6, 7, 8, 9, 10]);
+    for ((id, why), told) in kept.iter().zip(told) {
+        assert!(why.contains(told), "row {id}: {why}");
+    }
+}
+
+/// The first rows of all can not be read, as many as a turn takes: they stay with their reasons, and who comes after them has a turn.
+// covers: K-51
+#[test]
+fn rows_that_can_not_be_read_hold_up_no_other() {
+    let place = Place::new();
+    let database = place.open();
+    let stranger = place.stranger();
+    let rows = "insert into tenure_inbox (kind, payload, priority) values ('job', '{}', 'high'), ('job', '{}', 'low'), \
+                ('job', '{}', 1)";
+    stranger.execute_batch(rows).unwrap();
+    assert_eq!(
+        [take_in(&database, 2), take_in(&database, 2), take_in(&database, 2)],
+        [(0, 2), (1, 0), (0, 0)]
+    );
+    let kept = kept(&stranger);
+    assert!(kept.len() == 2 && kept.iter().all(|(_, why)| why.contains("priority")), "{kept:?}");
+}
+
+/// Five hundred rows of the longest payloads are half a gigabyte, which no turn takes into memory.
+#[test]
+fn a_turn_of_the_inbox_takes_so_many_bytes_and_no_more() {
+    let place = Place::new();
+    let database = place.open();
+    let long = "insert into tenure_inbox (kind, payload) select 'job', '\"' || hex(zeroblob(524287)) || '\"' \
+                from json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]')";
+    place.stranger().execute_batch(long).unwrap();
+    assert_eq!([16, 2, 0].map(|_| take_in(&database, 512)), [(16, 0), (2, 0), (0, 0)]);
+}
