@@ -20,6 +20,7 @@ async fn sent(service: &Service, headers: &[(&str, &str)], token: Option<&str>) 
 }
 
 // covers: K-07
+// fault: A14
 #[test]
 fn no_page_of_somewhere_else_comes_through_the_open_door() {
     on_each(async |service| {

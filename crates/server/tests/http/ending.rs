@@ -21,6 +21,7 @@ const GRACE: Duration = Duration::from_secs(25);
 const WAIT_MS: u64 = 30_000;
 
 // covers: K-54
+// fault: X2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_waits_for_work_or_for_a_result_is_answered_when_the_service_ends() {
     let tenure = Tenure::open("memory:").await.unwrap();
@@ -74,6 +75,7 @@ async fn who_waits_for_work_or_for_a_result_is_answered_when_the_service_ends() 
 }
 
 // covers: K-07
+// fault: A15
 #[test]
 fn who_waits_for_work_gets_none_when_their_token_was_revoked() {
     on_each(async |service| {

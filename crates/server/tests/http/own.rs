@@ -63,6 +63,7 @@ async fn commit(service: &Service, token: &str, lease: &Value, effects: Value) -
 }
 
 // covers: K-07
+// fault: A13
 #[test]
 fn what_is_tenures_own_is_made_leased_and_moved_by_nobodys_hand() {
     on_each(async |service| {
@@ -131,6 +132,7 @@ fn what_is_tenures_own_is_made_leased_and_moved_by_nobodys_hand() {
 }
 
 // covers: K-07, M-01
+// fault: A13
 #[test]
 fn nobody_gets_a_work_order_without_an_approval() {
     on_each(async |service| {
@@ -182,6 +184,7 @@ fn what_was_called_off_stays_so_when_all_that_was_stopped_is_tried_again() {
 }
 
 // covers: K-07
+// fault: A13
 #[test]
 fn a_token_for_other_kinds_has_nothing_to_do_with_schedules_webhooks_and_what_it_moves() {
     on_each(async |service| {
