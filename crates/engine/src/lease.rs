@@ -60,7 +60,19 @@ pub(crate) async fn wait_for_work(
 impl Tenure {
     /// Leases what is next of these kinds. Where there is nothing it waits for work, at most so long; then the answer is empty.
     pub fn lease(&self, acquire: Acquire, patience: Duration) -> Asked<'_, Result<Reply, Error>> {
+        self.lease_until(acquire, patience, std::future::pending())
+    }
+
+    /// The same, waiting no longer than until something has happened. To drop it while it waits is no way to end it: a lease that was
+    /// given at that moment nobody would hear of.
+    pub fn lease_until<'a>(
+        &'a self,
+        acquire: Acquire,
+        patience: Duration,
+        ended: impl Future<Output = ()> + Send + 'a,
+    ) -> Asked<'a, Result<Reply, Error>> {
         Box::pin(async move {
+            let (mut ended, mut is_over) = (std::pin::pin!(ended), false);
             let began = now();
             let mut bells: Vec<_> = acquire.kinds.iter().map(|kind| self.inner.bells.listen(kind)).collect();
             let share = || {
@@ -81,16 +93,23 @@ impl Tenure {
                     None => Some(self.inner.gather.stand(again.clone())?),
                     Some(_) => None,
                 };
-                let waited = wait_for_work(standing, &mut bells, pause(look.min(left))).await;
+                let over = async {
+                    tokio::select! {
+                        () = pause(look.min(left)) => {}
+                        () = &mut ended => is_over = true,
+                    }
+                };
+                let waited = wait_for_work(standing, &mut bells, over).await;
                 match waited {
                     Waited::Answered(reply, _) => {
                         let reply = reply?;
                         self.inner.counters.heard(&again, &reply);
-                        if is_answer(&reply) {
+                        if is_answer(&reply) || is_over {
                             return Ok(reply);
                         }
                     }
                     Waited::Rung => look = LOOK_MIN * share(),
+                    Waited::Over if is_over => return Ok(reply),
                     Waited::Over => look = (look * 2).min(LOOK_MAX * share()),
                 }
             }

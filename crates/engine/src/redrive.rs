@@ -11,6 +11,7 @@ use tenure_core::id::ItemId;
 use tenure_core::item::{Item, SharedItem};
 use tenure_core::lifecycle::Phase;
 use tenure_core::lifecycle::event::Event;
+use tenure_core::lifecycle::shipped::is_own;
 use tenure_core::request::{Cancel, Command, Create, Effects, Move, Request};
 use tenure_core::retry::{NoWay, WayBack};
 use tenure_core::word::Key;
@@ -132,15 +133,14 @@ impl Tenure {
 
     /// What is to be asked for an item to be tried again.
     async fn way_back(&self, item: &Item, role: Role, reason: &str) -> Result<Command, Error> {
-        match item.way_back(role) {
-            Ok(WayBack::Move(event)) => {
+        match way_back(item, role)? {
+            WayBack::Move(event) => {
                 let reason = Some(reason.to_string());
                 // Only from where it was seen: what has moved since is somebody else's.
                 let expected_version = Some(item.version);
                 Ok(Command::Move(Move { reason, expected_version, ..Move::new(item.id, event) }))
             }
-            Ok(WayBack::Again) => self.again(item).await.map(Command::Create),
-            Err(why) => Err(no_way(item, why)),
+            WayBack::Again => self.again(item).await.map(Command::Create),
         }
     }
 
@@ -187,11 +187,23 @@ fn replied(reply: Result<Reply, tenure_databases::Error>) -> Outcome {
 }
 
 fn would_redrive(item: &Item, role: Role) -> Outcome {
-    match item.way_back(role) {
+    match way_back(item, role) {
         Ok(WayBack::Move(event)) => Outcome::Would(Event::Plain(event)),
         Ok(WayBack::Again) if item.erased => Outcome::Not(erased(item)),
         Ok(WayBack::Again) => Outcome::Would(Event::Create),
-        Err(why) => Outcome::Not(no_way(item, why)),
+        Err(why) => Outcome::Not(why),
+    }
+}
+
+/// A schedule or a webhook that somebody called off stays so: nobody who tries again all that was stopped means those.
+fn way_back(item: &Item, role: Role) -> Result<WayBack, Error> {
+    match item.way_back(role) {
+        Ok(WayBack::Again) if is_own(&item.table.kind) => {
+            let what = format!("item {} is a {} that is over; make another", item.id, item.table.kind);
+            Err(refused(item, what))
+        }
+        Ok(way) => Ok(way),
+        Err(why) => Err(no_way(item, why)),
     }
 }
 

@@ -9,9 +9,10 @@ use tenure_systems::{claims, todos};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
-use crate::limits::{REQUESTS_MAX, STREAMS_MAX};
+use crate::limits::REQUESTS_MAX;
 use crate::metrics::Requests;
 use crate::signed::Signer;
+use crate::streams::Streams;
 use crate::token::Tokens;
 
 /// Who may come without a token.
@@ -31,7 +32,7 @@ pub struct App {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) open: Open,
     pub(crate) room: Arc<Semaphore>,
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Streams>,
     pub(crate) requests: Arc<Requests>,
     pub(crate) access: Option<Access>,
     /// How claims are worked on.
@@ -46,8 +47,7 @@ impl App {
     pub async fn new(tenure: Tenure, open: Open) -> Result<App, tenure::Error> {
         let signer = Signer::new(&tenure.secret().await?);
         let tokens = Arc::new(Tokens::new(&tenure));
-        let (room, streams) = (Semaphore::new(REQUESTS_MAX), Semaphore::new(STREAMS_MAX));
-        let (room, streams) = (Arc::new(room), Arc::new(streams));
+        let (room, streams) = (Arc::new(Semaphore::new(REQUESTS_MAX)), Arc::default());
         let (requests, access, library) = (Arc::default(), None, None);
         let (claims, todos) = (Arc::new(claims::Settings::shipped()), Arc::default());
         Ok(App { tenure, signer, tokens, open, room, streams, requests, access, claims, library, todos })

@@ -2,6 +2,7 @@
 //!
 //! A caller's handle on the engine acts in one store: the one that `?store=` names, or else the only one of its token, or `default`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -11,15 +12,17 @@ use serde::de::DeserializeOwned;
 use tenure::Tenure;
 use tenure::core::actor::{Actor, Role};
 use tenure::core::answer::Granted;
-use tenure::core::id::ExecutionId;
+use tenure::core::id::{ExecutionId, ItemId};
 use tenure::core::item::Item;
 use tenure::core::lifecycle::parse::nearest;
 use tenure::core::trace::Trace;
 use tenure::core::word::{Kind, Store, Who};
 
 use crate::access::Asker;
-use crate::app::App;
+use crate::app::{App, Open};
+use crate::door;
 use crate::extract::{OnlyStore, params};
+use crate::own::not_by_hand;
 use crate::problem::Problem;
 use crate::token::{self, Bearer};
 
@@ -85,10 +88,20 @@ impl FromRequestParts<App> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Admin, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        match caller.bearer.actor.role {
-            Role::Admin => Ok(Admin(caller)),
-            _ => Err(Problem::forbidden("this is for the role admin").with("roles", "admin")),
-        }
+        caller.is_admin().map(|()| Admin(caller))
+    }
+}
+
+/// A caller who is an administrator, and the parameters of the route.
+#[derive(Debug)]
+pub struct AdminWith<P>(pub Caller, pub P);
+
+impl<P: DeserializeOwned> FromRequestParts<App> for AdminWith<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<AdminWith<P>, Problem> {
+        let With(caller, params) = With::from_request_parts(parts, app).await?;
+        caller.is_admin().map(|()| AdminWith(caller, params))
     }
 }
 
@@ -109,6 +122,9 @@ pub async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
     if !app.is_open().await? {
         let detail = "a token is needed: `Authorization: Bearer TOKEN`; `tenure token create` makes one";
         return Err(Problem::unauthenticated(detail));
+    }
+    if app.open == Open::WhileNoToken {
+        door::from_here(parts)?;
     }
     let said = parts.headers.get(ACTOR).map_or(Ok(LOCAL), |said| said.to_str());
     let actor: Option<Actor> = said.ok().and_then(|said| said.parse().ok());
@@ -165,6 +181,13 @@ impl Caller {
         Ok(Caller { app: app.clone(), bearer, tenure, store, named, trace: trace(&parts.headers) })
     }
 
+    fn is_admin(&self) -> Result<(), Problem> {
+        match self.bearer.actor.role {
+            Role::Admin => Ok(()),
+            _ => Err(Problem::forbidden("this is for the role admin").with("roles", "admin")),
+        }
+    }
+
     pub fn actor(&self) -> &Actor {
         &self.bearer.actor
     }
@@ -172,6 +195,10 @@ impl Caller {
     /// Whether the caller is who they are by a token, and not only by what they say.
     pub fn has_token(&self) -> bool {
         self.bearer.token.is_some()
+    }
+
+    pub fn token(&self) -> Option<ItemId> {
+        self.bearer.token
     }
 
     /// The same caller as one incarnation of itself.
@@ -236,6 +263,12 @@ impl Caller {
         }
     }
 
+    /// Whether the caller may make items of this kind, as far as that is not for its table to say.
+    pub fn may_create(&self, kind: &Kind) -> Result<(), Problem> {
+        self.may_use(kind)?;
+        not_by_hand(kind)
+    }
+
     /// Whether what the caller has shown is still good: a stream outlives the look at its token.
     pub async fn is_still_good(&self) -> Result<bool, Problem> {
         match self.bearer.token {
@@ -287,8 +320,14 @@ impl Caller {
         }
     }
 
+    /// Of items that are named beside one that the caller may see, those that they may see too.
+    pub async fn seen(&self, ids: Vec<ItemId>) -> Result<BTreeSet<ItemId>, Problem> {
+        let found = self.tenure.items(ids).await?;
+        Ok(found.iter().filter(|item| self.may_see(item).is_ok()).map(|item| item.id).collect())
+    }
+
     /// An item that the caller may know of.
-    pub async fn item(&self, id: tenure::core::id::ItemId) -> Result<Item, Problem> {
+    pub async fn item(&self, id: ItemId) -> Result<Item, Problem> {
         let item = self.tenure.item(id).await?;
         self.may_see(&item).map(|()| item)
     }

@@ -11,6 +11,35 @@ use crate::problem::Problem;
 
 const SOMETHING: &str = "an item of another kind";
 
+/// What is shown of an item, with where it comes from.
+pub trait Originated {
+    fn origin(&self) -> Option<ItemId>;
+
+    fn hide_origin(&mut self);
+}
+
+/// Takes out where items come from, where the caller may not see that.
+pub async fn origins<'a, T: Originated + 'a>(
+    caller: &Caller,
+    shown: impl Iterator<Item = &'a mut T>,
+) -> Result<(), Problem> {
+    if !caller.is_limited_to_kinds() {
+        return Ok(());
+    }
+    let shown: Vec<&mut T> = shown.filter(|one| one.origin().is_some()).collect();
+    let named: BTreeSet<ItemId> = shown.iter().filter_map(|one| one.origin()).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let seen = caller.seen(named.into_iter().collect()).await?;
+    for one in shown {
+        if one.origin().is_some_and(|origin| !seen.contains(&origin)) {
+            one.hide_origin();
+        }
+    }
+    Ok(())
+}
+
 /// Takes out every item but the one explained that the caller may not see: as an object, as a field, and in a text.
 pub async fn hide(caller: &Caller, about: ItemId, shown: &mut Value) -> Result<(), Problem> {
     let mut named = BTreeMap::new();

@@ -11,12 +11,14 @@
 mod access;
 mod app;
 mod caller;
+mod door;
 mod extract;
 mod fault;
 mod hidden;
 mod limits;
 mod metrics;
 mod once;
+mod own;
 mod page;
 mod problem;
 mod rest;
@@ -26,6 +28,7 @@ mod serve;
 mod shape;
 mod signed;
 mod slow;
+mod streams;
 mod token;
 
 pub use access::{Access, Form};

@@ -37,6 +37,8 @@ pub const REST_BYTES_MAX: usize = 64 << 20;
 pub const REST_WAIT: Duration = Duration::from_secs(5);
 /// Streams of the log at once. Each looks at the database once a second, also when nothing happens.
 pub const STREAMS_MAX: usize = 256;
+/// Of one token: a few readers on each of some machines, and an eighth of the room of all.
+pub const STREAMS_EACH_MAX: usize = 32;
 /// Entries that a stream reads before it sends them: all that it holds for a reader who is slow.
 pub const STREAM_PAGE: usize = 100;
 /// A stream that has nothing to say says so, before what is between takes it for dead.

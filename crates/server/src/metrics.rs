@@ -12,7 +12,6 @@ use tenure::databases::backlog::Backlog;
 use tenure::databases::measure::{Histogram, Seen};
 
 use crate::app::App;
-use crate::limits::STREAMS_MAX;
 use crate::routes::oldest_ready;
 
 /// Microseconds: an answer from memory, one with a commit, one that waited for work.
@@ -127,8 +126,7 @@ pub fn text(app: &App, backlog: &[Backlog], connections: Option<usize>) -> Strin
     waiting(&mut text, backlog);
     claims(&mut text, app);
     runs(&mut text, app);
-    let streams = STREAMS_MAX - app.streams.available_permits();
-    text.single("tenure_log_streams", Sort::Gauge, "Streams of the log that are open.", streams);
+    text.single("tenure_log_streams", Sort::Gauge, "Streams of the log that are open.", app.streams.open());
     if let Some(connections) = connections {
         text.single("tenure_connections", Sort::Gauge, "Connections that are open.", connections);
     }

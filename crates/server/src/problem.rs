@@ -66,9 +66,10 @@ impl Problem {
         self
     }
 
-    /// Who is refused for who they are is told who that is.
+    /// Who is refused for who they are is told who that is. What is refused to everybody has another way (`instead`).
     pub fn said_to(mut self, actor: &impl Display) -> Problem {
-        if self.code == Code::Forbidden && !self.more.contains_key("actor") {
+        let is_about_them = !self.more.contains_key("actor") && !self.more.contains_key("instead");
+        if self.code == Code::Forbidden && is_about_them {
             self.detail = format!("{}, and you are {actor}", self.detail);
             self.more.insert("actor".to_string(), actor.to_string().into());
         }

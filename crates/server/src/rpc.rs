@@ -36,6 +36,7 @@ use crate::caller::bearer;
 use crate::extract::read;
 use crate::limits::REQUEST_BYTES_MAX;
 use crate::problem::{Problem, internal};
+use crate::serve::Serving;
 use crate::token::Bearer;
 pub use methods::Method;
 use methods::{METHODS, PACKAGE};
@@ -137,6 +138,9 @@ impl Rpc {
         let mut request = ask::request(described.method, &message, context.headers())?;
         if let Some(bearer) = context.extensions().get::<Bearer>() {
             request.extensions_mut().insert(bearer.clone());
+        }
+        if let Some(serving) = context.extensions().get::<Serving>() {
+            request.extensions_mut().insert(serving.clone());
         }
         let mut response = self.0.oneshot(request).await.unwrap_or_else(|never: Infallible| match never {});
         if let Some(problem) = response.extensions_mut().remove::<Problem>() {

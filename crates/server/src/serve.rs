@@ -56,9 +56,22 @@ impl Serving {
         let _ = self.ended.wait_for(|ended| *ended).await;
     }
 
+    /// Whether the service ends.
+    pub fn is_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
     /// How many connections there are. Room is taken for the next one before it comes.
     pub fn connections(&self) -> usize {
         CONNECTIONS_MAX.saturating_sub(self.room.available_permits() + 1)
+    }
+}
+
+/// When the service ends. Without one, as within a command, never.
+pub(crate) async fn ended(serving: Option<Extension<Serving>>) {
+    match serving {
+        Some(Extension(mut serving)) => serving.ended().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -97,7 +110,7 @@ pub async fn serve(
     }
     drop(listener);
     end.send_replace(true);
-    // Who waits for work is sent away empty-handed by the end of its connection, and asks elsewhere.
+    // Who waits for work or for a result hears of the end and is answered now.
     let _ = timeout(patience.grace, graceful.shutdown()).await;
     connections.shutdown().await;
     Ok(())

@@ -13,6 +13,9 @@ fn every_code_has_its_cause_and_its_remedy() {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [code, status, cause, remedy] = cells[..] else { panic!("four cells: {line}") };
         assert!(cause.len() > 10 && remedy.len() > 5, "{line}");
+        // A code has one status; the one of what is wrong with a request comes with those that HTTP has for some mistakes.
+        let (status, others) = status.split_once("; also ").unwrap_or((status, ""));
+        assert_eq!(others, if code == "`INVALID_REQUEST`" { "405, 408, 415" } else { "" }, "{line}");
         let before = written.insert(code.trim_matches('`').to_string(), status.parse().expect("a status"));
         assert_eq!(before, None, "{code} stands there twice");
     }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::parse::parse_shipped;
 use super::tables::Tables;
+use crate::word::Kind;
 
 /// A lifecycle file that is part of the program.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,20 @@ shipped! {
     "server": "token.md";
 }
 
+/// Whose items are Tenure's own work: schedules and their ticks, webhooks and their deliveries, tokens.
+const OWN: [&str; 2] = ["engine", "server"];
+
+/// Which system a kind ships with. None: it is a user's own.
+pub fn system_of(kind: &Kind) -> Option<&'static str> {
+    let is_its_file = |file: &str| file.strip_suffix(".md") == Some(kind.as_str());
+    SHIPPED.iter().find(|shipped| is_its_file(shipped.file)).map(|shipped| shipped.system)
+}
+
+/// Whether Tenure works by this kind itself: its lifecycle is not a user's to change, nor are its items anybody's to make by hand.
+pub fn is_own(kind: &Kind) -> bool {
+    system_of(kind).is_some_and(|system| OWN.contains(&system))
+}
+
 /// The shipped lifecycles, read. Panics if one has a fault: that is a bug in this program, which its tests find first.
 pub fn tables() -> Tables {
     let mut tables = Tables::default();
@@ -59,7 +74,6 @@ pub fn tables() -> Tables {
 mod tests {
     use super::super::parse::parse;
     use super::*;
-    use crate::word::Kind;
 
     #[test]
     fn a_shipped_file_has_no_fault_and_its_schema_is_one() {
@@ -67,6 +81,20 @@ mod tests {
         for shipped in SHIPPED {
             let read = parse(shipped.source).unwrap();
             assert_eq!(tables.current(&read.kind).map(|table| table.hash()), Some(read.hash()));
+        }
+    }
+
+    #[test]
+    fn a_kind_is_of_the_system_that_it_ships_with() {
+        for (kind, system, own) in [
+            ("tick", Some("engine"), true),
+            ("token", Some("server"), true),
+            ("work_order", Some("tickets"), false),
+            ("ticket", Some("tickets"), false),
+            ("invoice", None, false),
+        ] {
+            let kind: Kind = kind.parse().unwrap();
+            assert_eq!((system_of(&kind), is_own(&kind)), (system, own), "{kind}");
         }
     }
 

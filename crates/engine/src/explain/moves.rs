@@ -9,6 +9,7 @@ use tenure_core::execution::Status;
 use tenure_core::item::{Item, Slot};
 use tenure_core::lifecycle::event::Event;
 use tenure_core::lifecycle::guard::Guard;
+use tenure_core::lifecycle::shipped::is_own;
 use tenure_core::lifecycle::{Phase, Row};
 use tenure_core::retry::WayBack;
 
@@ -92,6 +93,9 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     if roles == Roles::NONE.with(Role::System) {
         return None;
     }
+    if is_own(&item.table.kind) && &*item.table.kind != "delivery" {
+        return by_name(item, event);
+    }
     let (id, kind) = (item.id, &item.table.kind);
     let mut guards = rows.iter().flat_map(|row| &row.guards);
     // The holder's, over the API, as whatever else is written under a lease.
@@ -103,6 +107,8 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     let typed = match event {
         // What only the kind's own command can attest is typed with that.
         _ if is_attested => format!("{kind} {shown} {id}"),
+        // Tenure sends them itself.
+        Event::Lease if is_own(kind) => return None,
         Event::Lease if roles == Roles::NONE.with(Role::Worker) => match ends_with(item) {
             None => format!("work {kind}"),
             // A worker that knows nothing of tickets could not end it.
@@ -122,6 +128,18 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     Some(format!("tenure {typed}{reason}{}{tail}", in_store(item)))
 }
 
+/// What is Tenure's own is not moved as an item: a schedule and a webhook have commands, which know them by their names.
+fn by_name(item: &Item, event: &Event) -> Option<String> {
+    let (kind, name) = (item.table.kind.as_str(), item.key.as_ref()?);
+    let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    match (kind, event) {
+        ("schedule" | "webhook", Event::Plain(event)) if is_plain => {
+            Some(format!("tenure {kind} {event} {name}{}", in_store(item)))
+        }
+        _ => None,
+    }
+}
+
 /// Moves that have a command of their own.
 fn is_typed(kind: &str, event: &str) -> bool {
     matches!((kind, event), ("claim", "enqueue") | ("ticket", "approve" | "resolve"))
@@ -137,7 +155,7 @@ fn ends_with(item: &Item) -> Option<&Guard> {
 fn retry(facts: &Facts, item: &Item) -> Option<Move> {
     let creators = item.table.roles_of(&Event::Create);
     let again = |role: Role| matches!(item.way_back(role), Ok(WayBack::Again));
-    if !creators.iter().any(again) {
+    if !creators.iter().any(again) || is_own(&item.table.kind) {
         return None;
     }
     let retried = facts.known.as_ref().and_then(|known| known.retried_as);

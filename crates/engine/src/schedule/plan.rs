@@ -12,6 +12,7 @@ use tenure_core::draw::Draw;
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::event::Event;
+use tenure_core::lifecycle::shipped::is_own;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Command, Create, Request};
 use tenure_core::time::Time;
@@ -237,8 +238,18 @@ impl Plan {
     /// Creates it in an empty world: what the kernel would say every time, it says now.
     fn rehearse(&self, tables: &Tables, store: &Store) -> Result<(), String> {
         let create = self.creates.create()?;
+        if is_own(&create.kind) {
+            return Err(format!("no schedule creates a {}", create.kind));
+        }
         let roles =
             tables.current(&create.kind).map(|table| table.roles_of(&Event::Create)).unwrap_or_default();
+        // A tick writes in the name of the engine: nobody gets by it what they could not create themselves.
+        if !roles.is_empty() && !roles.allow(Role::Api) {
+            return Err(format!(
+                "a schedule creates what the role api may create, and a {} is for {roles}",
+                create.kind
+            ));
+        }
         let role = if roles.names(Role::System) { Role::System } else { Role::Api };
         let actor = Actor::new(role, "cron".parse().expect("a valid id"));
         let request = Request { store: store.clone(), actor, command: Command::Create(create) };
@@ -279,7 +290,10 @@ mod tests {
             (good().creates(New::job(&1).idempotency_key("k")), "the schedule gives both"),
             (good().creates(New::job(&1).run_at(Time::default())), "the schedule gives both"),
             (good().creates(New::of("nothing", &1)), "there is no lifecycle"),
-            (good().creates(New::of("session", &1)), "would be refused"),
+            (good().creates(New::of("session", &1)), "what the role api may create"),
+            (good().creates(New::of("work_order", &1)), "what the role api may create"),
+            (good().creates(New::of("tick", &1)), "no schedule creates a tick"),
+            (good().creates(New::of("webhook", &1)), "no schedule creates a webhook"),
             (good().creates(New::of("ticket", &1)), "does not fit"),
             (good().creates(New::job(&1).priority(101)), "priority"),
         ] {

@@ -51,7 +51,7 @@ pub struct Serve {
     /// For the lists of tasks.
     #[command(flatten)]
     pub guarded: Guarded,
-    /// How many seconds requests have to be answered when it is told to stop
+    /// How many seconds requests and workers inside have to finish when it is told to stop
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub grace: Duration,
 }

@@ -18,6 +18,7 @@ use tenure_server::{Access as AccessLog, App, Form, Open, router, serve};
 use tenure_systems::tickets;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::todo::desk::settings;
 use crate::cli::Serve;
@@ -71,8 +72,19 @@ async fn run_on(
     }
     let greeting = Greeting { arguments, place: &place, files, address };
     greeting.say(&app, output).await?;
-    serve(listener, router(app), stop, arguments.grace).await?;
-    tokio::join!(working.drain(), tenure.close(arguments.grace));
+    // Told to end, everybody is told at once and has the same grace: who asks, and who works here.
+    let (tell, told) = oneshot::channel::<()>();
+    let stop = async move {
+        stop.await;
+        drop(tell);
+    };
+    let ending = async {
+        // That it was dropped is what it says.
+        let _ = told.await;
+        tokio::join!(working.drain(), tenure.close(arguments.grace));
+    };
+    let (served, ()) = tokio::join!(serve(listener, router(app), stop, arguments.grace), ending);
+    served?;
     drop(seat);
     output.line("stopped; everything that was answered is kept")?;
     Ok(Outcome::Done)

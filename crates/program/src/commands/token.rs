@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::json;
 use tenure_databases::outside;
+use tenure_server::PAGE_MAX;
 
+use super::item::list::Page;
 use crate::cli::{Token, TokenCreate, TokenList, TokenRevoke};
 use crate::client::{Client, Loops, Target};
 use crate::database::{Access, run as block_on};
@@ -21,11 +23,6 @@ struct Shown {
     kinds: Vec<String>,
     expires_at: Option<String>,
     revoked: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Page {
-    items: Vec<Shown>,
 }
 
 pub fn run(command: Token, output: &mut Output) -> Result<Outcome, Error> {
@@ -53,9 +50,8 @@ fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error
             true => Client::beside(reach, Access::Existing).await?,
             false => Client::open(reach, None, Access::MayCreate, Loops::LeftToOthers).await?,
         };
-        let before: Page = client.get(tokens()).await?.read()?;
-        let is_shut =
-            role != ADMIN && !before.items.iter().any(|token| token.role == ADMIN && !token.revoked);
+        let before: Vec<Shown> = all(&client).await?.read()?;
+        let is_shut = role != ADMIN && !before.iter().any(|token| token.role == ADMIN && !token.revoked);
         Ok((client.post(tokens(), &body).await?, is_shut))
     })?;
     if is_shut {
@@ -75,24 +71,34 @@ fn create(arguments: &TokenCreate, output: &mut Output) -> Result<Outcome, Error
     Ok(Outcome::Done)
 }
 
+/// Every token there is, page after page.
+async fn all(client: &Client) -> Result<Page, Error> {
+    let mut found = Page::default();
+    loop {
+        let asked = tokens().with("limit", Some(PAGE_MAX)).with("cursor", found.next_cursor.take());
+        found.add(client.get(asked).await?.read()?);
+        if found.next_cursor.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
 fn list(arguments: &TokenList, output: &mut Output) -> Result<Outcome, Error> {
-    let reply = block_on(async {
+    let page = block_on(async {
         let client = Client::open(&arguments.reach, None, Access::Existing, Loops::LeftToOthers).await?;
-        client.get(tokens()).await
+        all(&client).await
     })?;
     if arguments.form.json {
-        output.line(reply.text)?;
+        output.json(&page)?;
         return Ok(Outcome::Done);
     }
-    let page: Page = reply.read()?;
-    match page.items.is_empty() {
+    let tokens: Vec<Shown> = page.read()?;
+    match tokens.is_empty() {
         true => output
             .line("none; a server on this machine alone is open to everybody here until there is one")?,
         false => {
-            output.table(
-                ["id", "name", "role", "stores", "kinds", "expires"],
-                page.items.into_iter().map(row),
-            )?;
+            output
+                .table(["id", "name", "role", "stores", "kinds", "expires"], tokens.into_iter().map(row))?;
         }
     }
     Ok(Outcome::Done)

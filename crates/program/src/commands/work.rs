@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_server::LEASES_MAX;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -166,7 +167,7 @@ impl Worker {
     /// How many to lease now. Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
     fn room(&self) -> usize {
         let most = self.most + self.shared.pace.ahead(self.most);
-        let room = most.saturating_sub(self.running.len());
+        let room = most.saturating_sub(self.running.len()).min(LEASES_MAX);
         if room >= most / 4 || self.running.len() <= self.most { room } else { 0 }
     }
 

@@ -47,15 +47,16 @@ impl Server {
 
     /// One request over a connection of its own; the status and the body.
     pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        self.asking(method, path, body).answer()
+    }
+
+    /// One request whose answer is read later.
+    pub fn asking(&self, method: &str, path: &str, body: &str) -> Asking {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let length = body.len();
-        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
             .expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        Asking(stream)
     }
 
     pub fn signal(&self, signal: &str) {
@@ -76,6 +77,20 @@ impl Server {
         self.signal("-TERM");
         let rest = self.said_all();
         (self.process.wait().expect("it ends").code(), rest)
+    }
+}
+
+/// A request that was sent.
+pub struct Asking(TcpStream);
+
+impl Asking {
+    /// The status and the body.
+    pub fn answer(mut self) -> (u16, Value) {
+        let mut answer = String::new();
+        self.0.read_to_string(&mut answer).expect("it answers");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
 }
 

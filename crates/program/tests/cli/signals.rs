@@ -48,6 +48,24 @@ fn a_worker_and_a_server_that_are_stopped_at_any_moment_end_well() {
 // covers: K-54
 // fault: X2
 #[test]
+fn who_waits_for_work_at_a_server_that_is_stopped_is_answered_and_the_server_ends() {
+    let mut place = Place::served("signals_waits");
+    // Longer than the server is patient with requests: who is not answered by itself is cut off.
+    let lease = json!({ "kinds": ["job"], "worker": "w", "wait_ms": 30_000 }).to_string();
+    let waiting = place.server.as_ref().unwrap().asking("POST", "/v1/leases", &lease);
+    let acquires = || {
+        let (_, stats) = place.server.as_ref().unwrap().ask("GET", "/v1/stats", "");
+        stats["counters"]["acquires"].as_u64().expect("a number")
+    };
+    while acquires() == 0 {}
+    let (code, last) = place.stop_server();
+    assert_eq!((code, last.as_str()), (Some(0), "stopped; everything that was answered is kept\n"));
+    assert_eq!(waiting.answer(), (200, json!({ "leases": [] })));
+}
+
+// covers: K-54
+// fault: X2
+#[test]
 fn a_server_that_is_stopped_while_a_command_runs_is_told_of_its_end_when_it_is_back() {
     let mut place = Place::served("signals_back");
     let id = place.submit("{}");

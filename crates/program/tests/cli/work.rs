@@ -27,6 +27,20 @@ fn the_exit_code_is_the_outcome() {
 }
 
 #[test]
+fn a_worker_of_a_thousand_commands_at_a_time_asks_for_no_more_than_it_is_given() {
+    let place = Place::served("work_thousand");
+    let mut worker = place.work(&["--concurrency", "1000"], "true");
+    // Once it knows how short they are it would lease some ahead.
+    for _ in 0..2 {
+        let id = place.submit("1");
+        worker.until("attempt 1 committed");
+        assert_eq!(place.item(&id)["state"], "SUCCEEDED");
+    }
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended(), Some(0));
+}
+
+#[test]
 fn the_last_lines_of_an_attempt_are_kept_with_it() {
     let place = Place::served("work_lines");
     let id = place.submit("{}");

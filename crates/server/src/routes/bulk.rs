@@ -11,6 +11,8 @@ use utoipa::ToSchema;
 use super::items::EventName;
 use crate::caller::Caller;
 use crate::extract::Json;
+use crate::hidden;
+use crate::own::not_moved_by_hand;
 use crate::page::{Page, after};
 use crate::problem::Problem;
 use crate::shape::filter::Filter;
@@ -52,13 +54,17 @@ pub async fn bulk(
         return Err(Problem::wrong("reason", "say why; the log keeps it"));
     }
     let query = Query { limit, after: after(body.cursor.as_deref())?, ..body.filter.query(&caller)? };
+    if let Some(kind) = &query.kind {
+        not_moved_by_hand(kind)?;
+    }
     let mode = if body.dry_run { Mode::DryRun } else { Mode::Act };
     let done = match event.as_str() {
         "cancel" => caller.tenure.cancel_all(query, &body.reason, mode).await?,
         "redrive" => caller.tenure.redrive_because(query, caller.actor().role, &body.reason, mode).await?,
         _ => return Err(Problem::wrong("event", "of many, `cancel` or `redrive`")),
     };
-    let items = done.outcomes.into_iter().map(|one| outcome(&caller, one)).collect();
+    let mut items: Vec<Outcome> = done.outcomes.into_iter().map(|one| outcome(&caller, one)).collect();
+    hidden::origins(&caller, items.iter_mut().filter_map(|one| one.item.as_mut())).await?;
     Ok(Shown(Page { items, next_cursor: done.next.map(|id| id.to_string()) }))
 }
 

@@ -3,6 +3,7 @@
 mod upload;
 mod view;
 
+use axum::Extension;
 use axum::Json as Shown;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -24,6 +25,7 @@ use crate::extract::{Id, Json, Name};
 use crate::once;
 use crate::page::{Page, after};
 use crate::problem::{Problem, internal};
+use crate::serve::{Serving, ended};
 use tenure::core::code::Code;
 use view::{ArtifactView, DocumentView, QueuedView, RunStoryView, RunView};
 
@@ -143,14 +145,21 @@ pub struct ShowParams {
 
 impl ShowParams {
     /// Waits until the run is over, or for as long as was asked.
-    async fn wait(&self, caller: &Caller, run: Option<ItemId>) -> Result<(), Problem> {
+    async fn wait(
+        &self,
+        caller: &Caller,
+        run: Option<ItemId>,
+        serving: Option<Extension<Serving>>,
+    ) -> Result<(), Problem> {
         let patience = wait(self.wait_ms)?;
-        match run.filter(|_| !patience.is_zero()) {
-            None => Ok(()),
-            Some(run) => match caller.tenure.wait(run, patience).await {
-                Ok(_) | Err(tenure::Error::StillOpen(_)) => Ok(()),
-                Err(error) => Err(error.into()),
-            },
+        let Some(run) = run.filter(|_| !patience.is_zero()) else { return Ok(()) };
+        let waited = tokio::select! {
+            waited = caller.tenure.wait(run, patience) => waited,
+            () = ended(serving) => return Ok(()),
+        };
+        match waited {
+            Ok(_) | Err(tenure::Error::StillOpen(_)) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -163,10 +172,11 @@ impl ShowParams {
 pub async fn show(
     With(caller, params): With<ShowParams>,
     Id(id): Id,
+    serving: Option<Extension<Serving>>,
 ) -> Result<Shown<DocumentView>, Problem> {
     let documents = known(&caller, DOCUMENT, id).await?;
     let latest = documents.document(id).await?;
-    params.wait(&caller, latest.latest_run_id).await?;
+    params.wait(&caller, latest.latest_run_id, serving).await?;
     Ok(Shown(documents.document(id).await?.into()))
 }
 
@@ -262,9 +272,13 @@ pub async fn runs(
 /// With its steps, and with everything that happened to it.
 #[utoipa::path(get, path = "/v1/runs/{id}", tag = "documents", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = RunStoryView), (status = 404)))]
-pub async fn run(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<RunStoryView>, Problem> {
+pub async fn run(
+    With(caller, params): With<ShowParams>,
+    Id(id): Id,
+    serving: Option<Extension<Serving>>,
+) -> Result<Shown<RunStoryView>, Problem> {
     let documents = known(&caller, RUN, id).await?;
-    params.wait(&caller, Some(id)).await?;
+    params.wait(&caller, Some(id), serving).await?;
     let (run, events) = (documents.run(id).await?, documents.events(id).await?);
     Ok(Shown(RunStoryView::of(run, events)))
 }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::caller::Caller;
 use crate::extract::{Exec, Json, body as kept, execution};
-use crate::limits::CALL_MAX;
+use crate::limits::{CALL_MAX, REQUEST_BYTES_MAX};
 use crate::page::Page;
 use crate::problem::Problem;
 use crate::shape::attempt::AttemptView;
@@ -72,7 +72,10 @@ pub async fn renew(
 ) -> Result<Shown<RenewedView>, Problem> {
     let tenure = caller.holder(execution, &body.lease_token)?;
     let lease = body.lease_ms.map(Duration::from_millis);
-    renewed(tenure.ask(Command::Renew(Renew { execution, lease })).await?.answer).map(Shown)
+    match tenure.ask(Command::Renew(Renew { execution, lease })).await?.answer {
+        no @ Answer::AlreadyCommitted(_) => Err(told(&tenure, no).await),
+        answer => renewed(answer).map(Shown),
+    }
 }
 
 pub fn renewed(answer: Answer) -> Result<RenewedView, Problem> {
@@ -147,11 +150,11 @@ fn yes() -> bool {
 }
 
 impl CommitBody {
-    fn command(&self, execution: ExecutionId, caller: &Caller) -> Result<Command, Problem> {
+    async fn command(&self, execution: ExecutionId, caller: &Caller) -> Result<Command, Problem> {
         Ok(Command::Commit(Commit {
             execution,
             output: self.output.as_deref().map(kept).transpose()?,
-            effects: self.effects.effects(&self.records, caller)?,
+            effects: self.effects.effects(execution.item, &self.records, caller).await?,
             finish: self.finish,
             session: None,
             attests: Vec::new(),
@@ -168,7 +171,7 @@ pub async fn commit(
     Json(body): Json<CommitBody>,
 ) -> Result<Shown<AttemptView>, Problem> {
     let tenure = caller.holder(execution, &body.lease_token)?;
-    ran(&tenure, body.command(execution, &caller)?).await
+    ran(&tenure, body.command(execution, &caller).await?).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -193,6 +196,16 @@ pub struct CommitOne {
     finish: bool,
 }
 
+impl CommitOne {
+    async fn command(self, caller: &Caller) -> Result<(Tenure, Command), Problem> {
+        let CommitOne { execution: id, lease_token, output, records, effects, finish } = self;
+        let execution = execution(&id)?;
+        let tenure = caller.holder(execution, &lease_token)?;
+        let body = CommitBody { lease_token, output, records, effects, finish };
+        Ok((tenure, body.command(execution, caller).await?))
+    }
+}
+
 /// Commit many, each with its own outcome
 #[utoipa::path(post, path = "/v1/executions/commit", tag = "executions", request_body = CommitMany,
     responses((status = 200, body = Page<Each<AttemptView>>)))]
@@ -200,14 +213,11 @@ pub async fn commit_many(
     caller: Caller,
     Json(body): Json<CommitMany>,
 ) -> Result<Shown<Page<Each<AttemptView>>>, Problem> {
-    let asked = body.commits.into_iter().map(|one| {
-        let CommitOne { execution: id, lease_token, output, records, effects, finish } = one;
-        let execution = execution(&id)?;
-        let tenure = caller.holder(execution, &lease_token)?;
-        let body = CommitBody { lease_token, output, records, effects, finish };
-        Ok((tenure, body.command(execution, &caller)?))
-    });
-    each(&caller, "commits", asked.collect(), attempt).await
+    let mut asked = Vec::with_capacity(body.commits.len());
+    for one in body.commits {
+        asked.push(one.command(&caller).await);
+    }
+    each(&caller, "commits", asked, attempt).await
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -277,12 +287,15 @@ fn attempt(answer: Answer) -> Result<AttemptView, Problem> {
 }
 
 /// Who comes too late is told what was committed instead.
-async fn told(tenure: &Tenure, no: Answer) -> Problem {
+pub async fn told(tenure: &Tenure, no: Answer) -> Problem {
     let Answer::AlreadyCommitted(execution) = &no else { return no.into() };
     let output = tenure.whole(execution.id.item).await.ok().and_then(|whole| whole.output);
     let output = output.as_ref().and_then(raw).and_then(|raw| serde_json::from_str(raw.get()).ok());
     Problem::from(no.clone()).with("output", output.unwrap_or(serde_json::Value::Null))
 }
+
+/// When outputs of so many bytes were told in one call, the others are left out: a thousand late commits would be answered with a gigabyte.
+const TOLD_BYTES_MAX: usize = REQUEST_BYTES_MAX;
 
 /// One of many: what it came to, or why it did not.
 #[derive(Debug, Serialize, ToSchema)]
@@ -318,8 +331,17 @@ pub async fn each<T>(
     }
     let indexes: Vec<usize> = commands.iter().map(|(index, _)| *index).collect();
     let replies = Tenure::ask_as(commands.into_iter().map(|(_, one)| one).collect()).await;
+    let mut told_bytes = 0;
     for (index, reply) in indexes.into_iter().zip(replies) {
-        outcomes[index] = Some(reply.map_err(Problem::from).and_then(|reply| show(reply.answer)));
+        outcomes[index] = Some(match reply.map(|reply| reply.answer) {
+            Ok(no @ Answer::AlreadyCommitted(_)) if told_bytes < TOLD_BYTES_MAX => {
+                let problem = told(&caller.tenure, no).await;
+                told_bytes += problem.document(None)["output"].to_string().len();
+                Err(problem)
+            }
+            Ok(answer) => show(answer),
+            Err(error) => Err(error.into()),
+        });
     }
     let shown = |outcome: Result<T, Problem>| match outcome {
         Ok(result) => Each { status: 200, result: Some(result), problem: None },

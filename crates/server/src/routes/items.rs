@@ -1,11 +1,13 @@
 //! Items: create, read, list, move, erase.
 
+use axum::Extension;
 use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
+use tenure::Error;
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
 use tenure::core::id::ItemId;
@@ -14,16 +16,18 @@ use tenure::core::lifecycle::event::Event;
 use tenure::core::request::{Cancel, Command, Create, Effects, Erase, Move};
 use tenure::databases::batch::Reply;
 use tenure::databases::{Order, Query, Whole};
-use tenure::{Error, Tenure};
 use tenure_systems::runs::Documents;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::{Caller, With};
 use crate::extract::{Id, Json, Text, json, segment};
+use crate::hidden::{self, Originated};
 use crate::limits::{CALL_MAX, WAIT_MAX};
 use crate::once;
+use crate::own::not_moved_by_hand;
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
+use crate::serve::{Serving, ended};
 use crate::shape::attempt::AttemptView;
 use crate::shape::create::{CreateBody, time};
 use crate::shape::filter::Filter;
@@ -52,10 +56,11 @@ pub async fn create_one(
     body: &CreateBody,
 ) -> Result<(StatusCode, ItemView), Problem> {
     let create = Create { trace: caller.trace.clone(), ..body.create(header)? };
-    caller.may_use(&create.kind)?;
+    caller.may_create(&create.kind)?;
     let tenure = caller.within(body.store.as_deref())?;
     let reply = tenure.ask(Command::Create(create)).await?;
-    created(caller, &body.kind, reply, &body.payload)
+    let (status, item) = created(caller, &body.kind, reply, &body.payload)?;
+    Ok((status, seen_by(caller, item).await?))
 }
 
 async fn create_many(
@@ -76,7 +81,7 @@ async fn create_many(
         None => caller.tenure.clone(),
     };
     for (index, body) in bodies.iter().enumerate() {
-        let create = body.create(None).and_then(|create| caller.may_use(&create.kind).map(|()| create));
+        let create = body.create(None).and_then(|create| caller.may_create(&create.kind).map(|()| create));
         let same_store = body.store == bodies[0].store;
         match create {
             Ok(create) if same_store => {
@@ -102,7 +107,9 @@ async fn create_many(
             Err(problem) => Outcome::no(caller.no(problem)),
         });
     }
-    Ok(Shown(Page { items: outcomes.into_iter().flatten().collect(), next_cursor: None }))
+    let mut items: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+    hidden::origins(caller, items.iter_mut().filter_map(|one| one.item.as_mut())).await?;
+    Ok(Shown(Page { items, next_cursor: None }))
 }
 
 fn created(
@@ -139,20 +146,35 @@ pub struct ShowParams {
 /// Show an item
 #[utoipa::path(get, path = "/v1/items/{id}", tag = "items", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = ItemView), (status = 404)))]
-pub async fn show(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<ItemView>, Problem> {
+pub async fn show(
+    With(caller, params): With<ShowParams>,
+    Id(id): Id,
+    serving: Option<Extension<Serving>>,
+) -> Result<Shown<ItemView>, Problem> {
     caller.item(id).await?;
-    Ok(Shown(ItemView::whole(&params.whole(&caller, id).await?)))
+    let whole = params.whole(&caller, id, serving).await?;
+    seen_by(&caller, ItemView::whole(&whole)).await.map(Shown)
 }
 
 impl ShowParams {
     /// The item with its bodies, once it is at rest or the wait is over.
-    pub async fn whole(&self, caller: &Caller, id: ItemId) -> Result<Whole, Problem> {
-        match wait(self.wait_ms)? {
-            Duration::ZERO => Ok(caller.tenure.whole(id).await?),
-            patience => match caller.tenure.wait(id, patience).await {
-                Err(Error::StillOpen(_)) => Ok(caller.tenure.whole(id).await?),
-                waited => Ok(waited?),
-            },
+    pub async fn whole(
+        &self,
+        caller: &Caller,
+        id: ItemId,
+        serving: Option<Extension<Serving>>,
+    ) -> Result<Whole, Problem> {
+        let patience = wait(self.wait_ms)?;
+        if patience.is_zero() {
+            return Ok(caller.tenure.whole(id).await?);
+        }
+        let waited = tokio::select! {
+            waited = caller.tenure.wait(id, patience) => waited,
+            () = ended(serving) => Err(Error::StillOpen(id)),
+        };
+        match waited {
+            Err(Error::StillOpen(_)) => Ok(caller.tenure.whole(id).await?),
+            waited => Ok(waited?),
         }
     }
 }
@@ -210,18 +232,26 @@ impl ListParams {
 #[utoipa::path(get, path = "/v1/items", tag = "items", params(ListParams), responses((status = 200, body = Page<ItemView>)))]
 pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<ItemView>>, Problem> {
     let query = params.query(&caller)?;
-    listed(&caller, query, ItemView::brief).await
+    listed(&caller, query, ItemView::brief).await.map(Shown)
 }
 
-pub async fn listed<T>(
+pub async fn listed<T: Originated>(
     caller: &Caller,
     query: Query,
     show: impl Fn(&Item) -> T,
-) -> Result<Shown<Page<T>>, Problem> {
+) -> Result<Page<T>, Problem> {
     let limit = query.limit;
     let items = caller.tenure.list(query).await?;
     let next_cursor = items.last().filter(|_| items.len() == limit).map(|last| last.id.to_string());
-    Ok(Shown(Page { items: items.iter().map(show).collect(), next_cursor }))
+    let mut items: Vec<T> = items.iter().map(show).collect();
+    hidden::origins(caller, items.iter_mut()).await?;
+    Ok(Page { items, next_cursor })
+}
+
+/// An item as the caller may see it.
+pub async fn seen_by<T: Originated>(caller: &Caller, mut shown: T) -> Result<T, Problem> {
+    hidden::origins(caller, [&mut shown].into_iter()).await?;
+    Ok(shown)
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -246,8 +276,9 @@ pub async fn event(
     Json(body): Json<EventBody>,
 ) -> Result<Shown<ItemView>, Problem> {
     let item = caller.item(id).await?;
+    not_moved_by_hand(&item.table.kind)?;
     let command = command(&item, &event, body)?;
-    moved(&caller.tenure, command).await.map(Shown)
+    moved(&caller, command).await.map(Shown)
 }
 
 pub fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Problem> {
@@ -270,9 +301,9 @@ pub fn command(item: &Item, event: &str, body: EventBody) -> Result<Command, Pro
     }
 }
 
-pub async fn moved(tenure: &Tenure, command: Command) -> Result<ItemView, Problem> {
-    match tenure.ask(command).await?.answer {
-        Answer::Done(item) | Answer::Same(item) => Ok(ItemView::brief(&item)),
+pub async fn moved(caller: &Caller, command: Command) -> Result<ItemView, Problem> {
+    match caller.tenure.ask(command).await?.answer {
+        Answer::Done(item) | Answer::Same(item) => seen_by(caller, ItemView::brief(&item)).await,
         no => Err(no.into()),
     }
 }
@@ -313,11 +344,9 @@ pub async fn erase(
     match &caller.app.library {
         Some(library) if Documents::has_files(&item.table.kind) => {
             let erased = library.documents(caller.tenure.clone()).erase(&item, body.reason).await?;
-            Ok(Shown(ItemView::brief(&erased)))
+            seen_by(&caller, ItemView::brief(&erased)).await.map(Shown)
         }
-        _ => moved(&caller.tenure, Command::Erase(Erase { item: item.id, reason: body.reason }))
-            .await
-            .map(Shown),
+        _ => moved(&caller, Command::Erase(Erase { item: item.id, reason: body.reason })).await.map(Shown),
     }
 }
 

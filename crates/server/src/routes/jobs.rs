@@ -1,5 +1,6 @@
 //! Jobs: the same as items of the kind `job`, by the names that jobs have.
 
+use axum::Extension;
 use axum::Json as Shown;
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -10,12 +11,16 @@ use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use utoipa::ToSchema;
 
-use super::items::{EventBody, ListParams, ShowParams, command, create_one, executions_of, listed, moved};
+use super::items::{
+    EventBody, ListParams, ShowParams, command, create_one, executions_of, listed, moved, seen_by,
+};
 use crate::caller::{Caller, With};
 use crate::extract::{Id, Json};
+use crate::hidden::Originated;
 use crate::once;
 use crate::page::Page;
 use crate::problem::{Problem, internal};
+use crate::serve::Serving;
 use crate::shape::attempt::AttemptView;
 use crate::shape::create::CreateBody;
 use crate::shape::item::ItemView;
@@ -66,12 +71,23 @@ pub struct JobView {
 impl JobView {
     fn of(item: &Item, shown: ItemView) -> JobView {
         // What another item's commit makes has an origin too; it is made by the engine.
-        let retried = item.origin.filter(|_| item.created_by.role != Role::System);
-        JobView { job_id: shown.id.clone(), retry_of: retried.map(|old| old.to_string()), item: shown }
+        let retry_of = shown.origin.clone().filter(|_| item.created_by.role != Role::System);
+        JobView { job_id: shown.id.clone(), retry_of, item: shown }
     }
 
     fn brief(item: &Item) -> JobView {
         JobView::of(item, ItemView::brief(item))
+    }
+}
+
+impl Originated for JobView {
+    fn origin(&self) -> Option<ItemId> {
+        self.item.origin()
+    }
+
+    fn hide_origin(&mut self) {
+        self.retry_of = None;
+        self.item.hide_origin();
     }
 }
 
@@ -102,16 +118,20 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(ListParams), responses((status = 200, body = Page<JobView>)))]
 pub async fn list(With(caller, params): With<ListParams>) -> Result<Shown<Page<JobView>>, Problem> {
     let query = params.of_kind(KIND)?.query(&caller)?;
-    listed(&caller, query, JobView::brief).await
+    listed(&caller, query, JobView::brief).await.map(Shown)
 }
 
 /// Show a job
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = String, Path), ShowParams),
     responses((status = 200, body = JobView), (status = 404)))]
-pub async fn show(With(caller, params): With<ShowParams>, Id(id): Id) -> Result<Shown<JobView>, Problem> {
+pub async fn show(
+    With(caller, params): With<ShowParams>,
+    Id(id): Id,
+    serving: Option<Extension<Serving>>,
+) -> Result<Shown<JobView>, Problem> {
     job(&caller, id).await?;
-    let whole = params.whole(&caller, id).await?;
-    Ok(Shown(JobView::of(&whole.item, ItemView::whole(&whole))))
+    let whole = params.whole(&caller, id, serving).await?;
+    seen_by(&caller, JobView::of(&whole.item, ItemView::whole(&whole))).await.map(Shown)
 }
 
 /// List the executions of a job
@@ -133,8 +153,8 @@ pub async fn cancel(
     Json(body): Json<EventBody>,
 ) -> Result<Shown<JobView>, Problem> {
     let item = job(&caller, id).await?;
-    let shown = moved(&caller.tenure, command(&item, "cancel", body)?).await?;
-    Ok(Shown(JobView::of(&item, shown)))
+    let shown = moved(&caller, command(&item, "cancel", body)?).await?;
+    seen_by(&caller, JobView::of(&item, shown)).await.map(Shown)
 }
 
 /// Try a job again that failed or was cancelled

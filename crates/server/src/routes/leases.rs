@@ -1,22 +1,26 @@
 //! Leases: get work, keep it, see who has what.
 
+use axum::Extension;
 use axum::Json as Shown;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use tenure::core::answer::Answer;
+use tenure::Tenure;
+use tenure::core::answer::{Answer, Granted};
 use tenure::core::id::ItemId;
-use tenure::core::request::{Acquire, Command, Renew, Take, Terms};
+use tenure::core::request::{Acquire, Command, Release, Renew, Take, Terms};
 use tenure::core::word::Kind;
 use tenure::databases::Query;
 use utoipa::{IntoParams, ToSchema};
 
-use super::executions::{Each, RenewedView, each, renewed};
+use super::executions::{Each, RenewedView, each, renewed, told};
 use super::items::wait;
 use crate::caller::{Caller, With};
 use crate::extract::{Json, execution};
 use crate::limits::{CALL_MAX, LEASES_MAX};
+use crate::own::not_by_hand;
 use crate::page::{Page, after, limit};
 use crate::problem::Problem;
+use crate::serve::{Serving, ended};
 use crate::shape::create::key;
 use crate::shape::lease::{Claim, LeaseView};
 
@@ -54,9 +58,14 @@ pub struct Leases {
 
 /// Lease work
 ///
-/// Whatever is next of these kinds, or the items that are named. Nothing there is no error: the list is empty.
+/// Whatever is next of these kinds, or the items that are named: as many of those as can be had. Nothing there is no error: the
+/// list is empty.
 #[utoipa::path(post, path = "/v1/leases", tag = "leases", request_body = LeaseBody, responses((status = 200, body = Leases)))]
-pub async fn lease(caller: Caller, Json(body): Json<LeaseBody>) -> Result<Shown<Leases>, Problem> {
+pub async fn lease(
+    caller: Caller,
+    serving: Option<Extension<Serving>>,
+    Json(body): Json<LeaseBody>,
+) -> Result<Shown<Leases>, Problem> {
     let tenure = caller.worker(&body.worker)?;
     let terms = Terms {
         lease: body.lease_ms.map(Duration::from_millis),
@@ -64,39 +73,80 @@ pub async fn lease(caller: Caller, Json(body): Json<LeaseBody>) -> Result<Shown<
         request: key("request_id", body.request_id.as_deref())?,
         ..Terms::default()
     };
+    let patience = wait(body.wait_ms)?;
     let granted = match &body.items {
         Some(items) => {
             let ids = named(items)?;
             for id in &ids {
-                caller.item(*id).await?;
+                not_by_hand(&caller.item(*id).await?.table.kind)?;
             }
-            let take = |item: &ItemId| Command::Take(Take { item: *item, terms: terms.clone() });
-            let mut granted = Vec::new();
-            for reply in tenure.ask_each(ids.iter().map(take).collect()).await {
-                match reply?.answer {
-                    Answer::Leased(leases) => granted.extend(leases),
-                    // Of several the others are held: whoever names one is told who has it.
-                    no if ids.len() == 1 => return Err(no.into()),
-                    _ => {}
-                }
+            if serving.is_some_and(|Extension(serving)| serving.is_ended()) {
+                return Err(Problem::unavailable("the service ends and gives no more leases; ask again"));
             }
-            granted
+            take(&tenure, &ids, &terms).await?
         }
         None => {
             let kinds = kinds(&caller, &body.kinds)?;
             if !(1..=LEASES_MAX).contains(&body.max) {
                 return Err(Problem::wrong("max", format!("1 to {LEASES_MAX} leases a call")));
             }
+            if serving.as_ref().is_some_and(|Extension(serving)| serving.is_ended()) {
+                return Ok(Shown(Leases { leases: Vec::new() }));
+            }
             let acquire = Acquire { kinds, max: body.max, terms };
-            match tenure.lease(acquire, wait(body.wait_ms)?).await?.answer {
+            let granted = match tenure.lease_until(acquire, patience, ended(serving)).await?.answer {
                 Answer::Leased(leases) => leases,
                 no => return Err(no.into()),
+            };
+            if !patience.is_zero() && !granted.is_empty() {
+                still_good(&caller, &tenure, &granted).await?;
             }
+            granted
         }
     };
     Ok(Shown(Leases {
         leases: granted.iter().filter_map(|granted| LeaseView::of(granted, &caller)).collect(),
     }))
+}
+
+/// These items, as many of them as can be had. Only whoever gets none is told why: a lease that nobody hears of is kept from everybody.
+async fn take(tenure: &Tenure, ids: &[ItemId], terms: &Terms) -> Result<Vec<Granted>, Problem> {
+    let take = |item: &ItemId| Command::Take(Take { item: *item, terms: terms.clone() });
+    let (mut granted, mut refused) = (Vec::new(), None);
+    for reply in tenure.ask_each(ids.iter().map(take).collect()).await {
+        let no = match reply.map(|reply| reply.answer) {
+            Ok(Answer::Leased(leases)) => {
+                granted.extend(leases);
+                continue;
+            }
+            // Of several, others hold some: whoever names one is told who has it.
+            Ok(Answer::Forbidden { event, roles }) => Answer::Forbidden { event, roles }.into(),
+            Ok(Answer::Invalid(problem)) => problem.into(),
+            Ok(no) if ids.len() == 1 => told(tenure, no).await,
+            Ok(_) => continue,
+            Err(error) => error.into(),
+        };
+        refused.get_or_insert(no);
+    }
+    match refused {
+        Some(problem) if granted.is_empty() => Err(problem),
+        _ => Ok(granted),
+    }
+}
+
+/// Whether who has waited may still have what was leased for them. If not it is given back; what can not be ends by itself.
+async fn still_good(caller: &Caller, tenure: &Tenure, granted: &[Granted]) -> Result<(), Problem> {
+    let no = match caller.is_still_good().await {
+        Ok(true) => return Ok(()),
+        Ok(false) => Problem::unauthenticated("the token was revoked, or is over, since this was asked"),
+        Err(problem) => problem,
+    };
+    let release = |granted: &Granted| {
+        let (execution, reason) = (granted.execution, Some("its token is no longer good".to_string()));
+        Command::Release(Release { execution, reason, delay: None, attests: Vec::new() })
+    };
+    let _ = tenure.ask_each(granted.iter().map(release).collect()).await;
+    Err(no)
 }
 
 fn named(items: &[String]) -> Result<Vec<ItemId>, Problem> {
@@ -119,6 +169,7 @@ fn kinds(caller: &Caller, names: &[String]) -> Result<Vec<Kind>, Problem> {
             return Err(caller.unknown_kind("kinds", &kind));
         }
         caller.may_use(&kind)?;
+        not_by_hand(&kind)?;
         kinds.push(kind);
     }
     Ok(kinds)

@@ -13,7 +13,7 @@ use tenure::core::check::check;
 use tenure::core::code::Code;
 use tenure::core::lifecycle::diagram::{Format, draw};
 use tenure::core::lifecycle::parse::parse;
-use tenure::core::lifecycle::shipped::SHIPPED;
+use tenure::core::lifecycle::shipped::is_own;
 use tenure::core::lifecycle::tables::Tables;
 use tenure::core::lifecycle::{SharedTable, Table};
 use tenure::core::word::Kind;
@@ -28,8 +28,6 @@ use crate::page::Page;
 use crate::problem::{Problem, internal};
 use crate::shape::lifecycle::{AddedView, LifecycleBrief, LifecycleView, WarningView};
 
-/// Whose lifecycles are not for users to change: schedules, webhooks and tokens are items too.
-const OWN: [&str; 2] = ["engine", "server"];
 const MARKDOWN: &str = "text/markdown";
 
 /// A kind that a path names.
@@ -106,8 +104,7 @@ pub async fn add(Admin(caller): Admin, request: Request) -> Result<(StatusCode, 
         let detail = format!("the lifecycle has {count} faults; the first is in line {first}");
         Problem::new(Code::SchemaViolation, detail).with("faults", told)
     })?;
-    let file = format!("{}.md", table.kind);
-    if SHIPPED.iter().any(|shipped| OWN.contains(&shipped.system) && shipped.file == file) {
+    if is_own(&table.kind) {
         let detail = format!("the engine works by its own lifecycle {}: it is not to be changed", table.kind);
         return Err(Problem::invalid(detail));
     }

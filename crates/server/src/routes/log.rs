@@ -18,15 +18,15 @@ use tenure::core::entry::{Facts, Sealed};
 use tenure::core::id::ItemId;
 use tenure::core::word::{Kind, Store};
 use tenure::databases::export::line;
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
 use crate::caller::{Caller, With};
 use crate::extract::Id;
-use crate::limits::{KEEP_ALIVE, LOG_PAGES_MAX, STREAM_PAGE, STREAMS_MAX};
+use crate::limits::{KEEP_ALIVE, LOG_PAGES_MAX, STREAM_PAGE};
 use crate::page::{Page, limit};
 use crate::problem::{Problem, internal};
 use crate::serve::Serving;
+use crate::streams::Place;
 
 /// What is shown of an entry.
 type Line = Box<RawValue>;
@@ -127,11 +127,10 @@ pub async fn stream(
         }
         None => params.after.unwrap_or(0),
     };
-    let room = caller.app.streams.clone().try_acquire_owned().map_err(|_| {
-        Problem::unavailable(format!("{STREAMS_MAX} streams are open, and more are not served; read /v1/log"))
-    })?;
+    let place = caller.app.streams.place(caller.token())?;
     let view = View { caller, store: params.store };
-    let follower = Follower { view, after, serving: serving.map(|Extension(serving)| serving), _room: room };
+    let follower =
+        Follower { view, after, serving: serving.map(|Extension(serving)| serving), _place: place };
     let body = Body::from_stream(unfold(follower, |mut follower| async move {
         let chunk = follower.next().await?;
         Some((Ok::<_, std::convert::Infallible>(chunk), follower))
@@ -145,7 +144,7 @@ struct Follower {
     view: View,
     after: u64,
     serving: Option<Serving>,
-    _room: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Follower {

@@ -129,6 +129,11 @@ pub fn looked_after(caller: &Caller, kind: &str) -> Result<(), Problem> {
 
 const KIND: &str = "schedule";
 
+/// A token that is for other kinds has nothing to do with schedules.
+fn may_use(caller: &Caller) -> Result<(), Problem> {
+    caller.may_use(&KIND.parse()?)
+}
+
 /// Give a standing order
 ///
 /// The same under the same name again is the same schedule; another under that name is refused until that one is removed.
@@ -150,6 +155,7 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/schedules", tag = "schedules", extensions(("x-access" = json!("admin"))),
     responses((status = 200, body = Page<ScheduleView>), (status = 403)))]
 pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<ScheduleView>>, Problem> {
+    may_use(&caller)?;
     let all = caller.tenure.schedules().await?;
     Ok(Shown(Page { items: all.iter().map(ScheduleView::from).collect(), next_cursor: None }))
 }
@@ -160,6 +166,7 @@ pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<ScheduleView>>, Pro
 #[utoipa::path(delete, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 204), (status = 403), (status = 404)))]
 pub async fn remove(Admin(caller): Admin, Name(name): Name) -> Result<StatusCode, Problem> {
+    may_use(&caller)?;
     caller.tenure.remove_schedule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -170,6 +177,7 @@ pub async fn remove(Admin(caller): Admin, Name(name): Name) -> Result<StatusCode
 #[utoipa::path(post, path = "/v1/schedules/{name}/pause", tag = "schedules", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 200, body = ScheduleView), (status = 403), (status = 404)))]
 pub async fn pause(Admin(caller): Admin, Name(name): Name) -> Result<Shown<ScheduleView>, Problem> {
+    may_use(&caller)?;
     let item = caller.tenure.pause_schedule(&name).await?;
     view(&caller.tenure, item.id).await.map(Shown)
 }
@@ -178,6 +186,7 @@ pub async fn pause(Admin(caller): Admin, Name(name): Name) -> Result<Shown<Sched
 #[utoipa::path(post, path = "/v1/schedules/{name}/resume", tag = "schedules", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 200, body = ScheduleView), (status = 403), (status = 404)))]
 pub async fn resume(Admin(caller): Admin, Name(name): Name) -> Result<Shown<ScheduleView>, Problem> {
+    may_use(&caller)?;
     let item = caller.tenure.resume_schedule(&name).await?;
     view(&caller.tenure, item.id).await.map(Shown)
 }

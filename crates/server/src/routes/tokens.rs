@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use tenure::Tenure;
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
+use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::request::{Command, Create, Move};
 use tenure::core::time::Time;
 use tenure::core::word::NotAWord;
 use tenure::databases::{Query, Whole};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use crate::caller::{Admin, Caller};
+use crate::caller::{Admin, AdminWith, Caller};
 use crate::extract::{Id, Json};
-use crate::limits::PAGE_MAX;
 use crate::once;
-use crate::page::Page;
+use crate::page::{Page, after, limit};
 use crate::problem::{Problem, internal};
 use crate::shape::create::{key, time};
 use crate::token::{self, Grant};
@@ -139,19 +139,32 @@ fn granted(token: &Whole) -> Option<Grant> {
     serde_json::from_slice(token.payload.as_ref()?.bytes()).ok()
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct TokenParams {
+    limit: Option<usize>,
+    cursor: Option<String>,
+    #[serde(rename = "store")]
+    _store: Option<String>,
+}
+
 /// List tokens, without their secrets
-#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", extensions(("x-access" = json!("admin"))),
+///
+/// Oldest first, also those that were revoked.
+#[utoipa::path(get, path = "/v1/tokens", tag = "tokens", params(TokenParams), extensions(("x-access" = json!("admin"))),
     responses((status = 200, body = Page<TokenView>), (status = 403)))]
-pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<TokenView>>, Problem> {
+pub async fn list(
+    AdminWith(caller, params): AdminWith<TokenParams>,
+) -> Result<Shown<Page<TokenView>>, Problem> {
     let tenure = store_of_tokens(&caller)?;
-    let query = Query { kind: Some(token::KIND.parse()?), limit: PAGE_MAX, ..Query::default() };
-    let mut items = Vec::new();
-    for item in tenure.list(query).await? {
-        if let Some(grant) = granted(&tenure.whole(item.id).await?) {
-            items.push(TokenView::of(&item, &grant, None));
-        }
-    }
-    Ok(Shown(Page { items, next_cursor: None }))
+    let (limit, after) = (limit(params.limit)?, after(params.cursor.as_deref())?);
+    let query = Query { kind: Some(token::KIND.parse()?), limit, after, ..Query::default() };
+    let ids: Vec<ItemId> = tenure.list(query).await?.iter().map(|item| item.id).collect();
+    let next_cursor = ids.last().filter(|_| ids.len() == limit).map(ToString::to_string);
+    let tokens = tenure.wholes(ids).await?;
+    let shown = tokens.iter().filter_map(|whole| Some(TokenView::of(&whole.item, &granted(whole)?, None)));
+    Ok(Shown(Page { items: shown.collect(), next_cursor }))
 }
 
 /// Revoke a token, for good

@@ -8,13 +8,18 @@ use tenure::{Hooked, Tenure, Webhook};
 use utoipa::ToSchema;
 
 use super::schedules::looked_after;
-use crate::caller::Admin;
+use crate::caller::{Admin, Caller};
 use crate::extract::{Json, Name};
 use crate::once;
 use crate::page::Page;
 use crate::problem::Problem;
 
 const KIND: &str = "webhook";
+
+/// A token that is for other kinds has nothing to do with webhooks.
+fn may_use(caller: &Caller) -> Result<(), Problem> {
+    caller.may_use(&KIND.parse()?)
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +94,7 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/webhooks", tag = "webhooks", extensions(("x-access" = json!("admin"))),
     responses((status = 200, body = Page<WebhookView>), (status = 403)))]
 pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<WebhookView>>, Problem> {
+    may_use(&caller)?;
     let all = caller.tenure.webhooks().await?;
     Ok(Shown(Page { items: all.iter().map(WebhookView::from).collect(), next_cursor: None }))
 }
@@ -99,6 +105,7 @@ pub async fn list(Admin(caller): Admin) -> Result<Shown<Page<WebhookView>>, Prob
 #[utoipa::path(delete, path = "/v1/webhooks/{name}", tag = "webhooks", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 204), (status = 403), (status = 404)))]
 pub async fn remove(Admin(caller): Admin, Name(name): Name) -> Result<StatusCode, Problem> {
+    may_use(&caller)?;
     caller.tenure.remove_webhook(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -107,6 +114,7 @@ pub async fn remove(Admin(caller): Admin, Name(name): Name) -> Result<StatusCode
 #[utoipa::path(post, path = "/v1/webhooks/{name}/pause", tag = "webhooks", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 200, body = WebhookView), (status = 403), (status = 404)))]
 pub async fn pause(Admin(caller): Admin, Name(name): Name) -> Result<Shown<WebhookView>, Problem> {
+    may_use(&caller)?;
     let item = caller.tenure.pause_webhook(&name).await?;
     view(&caller.tenure, item.id).await.map(Shown)
 }
@@ -115,6 +123,7 @@ pub async fn pause(Admin(caller): Admin, Name(name): Name) -> Result<Shown<Webho
 #[utoipa::path(post, path = "/v1/webhooks/{name}/resume", tag = "webhooks", params(("name" = String, Path)),
     extensions(("x-access" = json!("admin"))), responses((status = 200, body = WebhookView), (status = 403), (status = 404)))]
 pub async fn resume(Admin(caller): Admin, Name(name): Name) -> Result<Shown<WebhookView>, Problem> {
+    may_use(&caller)?;
     let item = caller.tenure.resume_webhook(&name).await?;
     view(&caller.tenure, item.id).await.map(Shown)
 }

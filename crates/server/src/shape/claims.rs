@@ -25,7 +25,7 @@ pub struct ClaimView {
     pub failed_reason: Option<String>,
     /// How often it was leased.
     pub attempt: u64,
-    /// Left out in lists, as are the text and who it is said to come from; null once erased.
+    /// Left out in lists and once erased, as are the text and who it is said to come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

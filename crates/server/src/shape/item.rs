@@ -3,12 +3,14 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tenure::core::body::Body;
+use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::lifecycle::Phase;
 use tenure::databases::Whole;
 use utoipa::ToSchema;
 
 use super::lease::Claim;
+use crate::hidden::Originated;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ItemView {
@@ -31,7 +33,7 @@ pub struct ItemView {
     /// Left out in lists; null once erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
-    pub payload: Option<Box<RawValue>>,
+    pub payload: Option<Option<Box<RawValue>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<Claim>,
     pub created_at: String,
@@ -44,7 +46,7 @@ pub struct ItemView {
     /// Why it failed or was stopped; of one that goes on, why its latest attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
-    /// The item it retries, or the one whose commit made it.
+    /// The item it retries, or the one whose commit made it. Left out too where the caller may not see that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Somebody asked for it to stop, and its holder has not yet.
@@ -97,12 +99,22 @@ impl ItemView {
     }
 
     pub fn with(item: &Item, payload: Option<&Body>) -> ItemView {
-        ItemView { payload: payload.and_then(raw), ..ItemView::brief(item) }
+        ItemView { payload: Some(payload.and_then(raw)), ..ItemView::brief(item) }
     }
 
     pub fn whole(whole: &Whole) -> ItemView {
         let output = whole.output.as_ref().and_then(raw);
         ItemView { output, ..ItemView::with(&whole.item, whole.payload.as_ref()) }
+    }
+}
+
+impl Originated for ItemView {
+    fn origin(&self) -> Option<ItemId> {
+        self.origin.as_ref()?.parse().ok()
+    }
+
+    fn hide_origin(&mut self) {
+        self.origin = None;
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tenure::{New, Tenure};
-use tenure_server::{App, Open, STREAMS_MAX, router, serve};
+use tenure_server::{App, Open, STREAMS_EACH_MAX, STREAMS_MAX, router, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -189,6 +189,26 @@ fn there_are_so_many_streams_and_no_more() {
         drop(open);
         // The server hears of it when it next looks at the connection.
         while service.open(stream(&service, None)).await.is_err() {}
+    });
+}
+
+// fault: A15
+#[test]
+fn one_token_does_not_take_the_streams_of_others() {
+    on_each(async |service| {
+        write(&service, 1).await;
+        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let (_, other) = token(&service, Some(&admin), json!({ "name": "other", "role": "api" })).await;
+        let mut open = Vec::new();
+        for _ in 0..STREAMS_EACH_MAX {
+            open.push(service.open(stream(&service, Some(1)).token(&admin)).await.unwrap());
+        }
+        let full = service.open(stream(&service, Some(1)).token(&admin)).await;
+        assert_eq!(full.err(), Some(StatusCode::SERVICE_UNAVAILABLE));
+        service.open(stream(&service, Some(1)).token(&other)).await.unwrap();
+        drop(open);
+        // The server hears of it when it next looks at the connection.
+        while service.open(stream(&service, None).token(&admin)).await.is_err() {}
     });
 }
 

@@ -41,7 +41,9 @@ async fn memory_is_flat_while_bodies_come_that_are_too_large() {
                 0 => (format!("content-length: {too_large}"), false),
                 _ => ("transfer-encoding: chunked".to_string(), true),
             };
-            let head = format!("POST /v1/items HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{length}\r\n\r\n");
+            let head = format!(
+                "POST /v1/items HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{length}\r\n\r\n"
+            );
             stream.write_all(head.as_bytes()).await.unwrap();
             for _ in 0..too_large / PIECE.len() {
                 if is_chunked {

@@ -217,5 +217,16 @@ fn an_explanation_names_no_item_that_its_reader_may_not_see() {
         let limited = explain(&of_document, &document).await;
         assert_eq!(limited["made_by"], Value::Null);
         assert!(!limited.to_string().contains(job), "{limited}");
+        // Nor does the item itself, alone or in a list; who may see that other one is told.
+        let item = async |token: &str, path: &str| {
+            as_who(&service, token, Method::GET, path, Value::Null).await.yes(200)
+        };
+        let path = format!("/v1/items/{document}");
+        assert_eq!(item(&admin, &path).await["origin"], json!(job));
+        assert_eq!(item(&of_document, &path).await.get("origin"), None);
+        assert_eq!(item(&of_document, "/v1/items").await["items"][0].get("origin"), None);
+        for path in [format!("/v1/items/{second}"), format!("/v1/jobs/{second}")] {
+            assert_eq!(item(&of_job, &path).await["origin"], json!(job));
+        }
     });
 }

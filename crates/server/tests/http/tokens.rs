@@ -82,3 +82,30 @@ fn a_token_is_for_its_stores_and_kinds_until_it_ends() {
         as_who(&service, &admin, Method::POST, "/v1/tokens", system).await.no(400, "INVALID_REQUEST");
     });
 }
+
+#[test]
+fn every_token_is_listed_page_after_page() {
+    on_each(async |service| {
+        let (id, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let mut made = vec![id];
+        for name in ["a", "b", "c", "d"] {
+            made.push(token(&service, Some(&admin), json!({ "name": name, "role": "api" })).await.0);
+        }
+        let revoked = format!("/v1/tokens/{}", made[1]);
+        as_who(&service, &admin, Method::DELETE, &revoked, Value::Null).await.yes(204);
+        let (mut found, mut path) = (Vec::new(), "/v1/tokens?limit=2".to_string());
+        loop {
+            let page = as_who(&service, &admin, Method::GET, &path, Value::Null).await.yes(200);
+            let items = page["items"].as_array().unwrap();
+            assert!(items.len() <= 2);
+            found.extend(items.iter().map(|one| one["id"].as_str().unwrap().to_string()));
+            let Some(cursor) = page["next_cursor"].as_str() else { break };
+            path = format!("/v1/tokens?limit=2&cursor={cursor}");
+        }
+        assert_eq!(found, made);
+        for bad in ["limit=0", "limit=1001", "cursor=x", "kind=job"] {
+            let path = format!("/v1/tokens?{bad}");
+            as_who(&service, &admin, Method::GET, &path, Value::Null).await.no(400, "INVALID_REQUEST");
+        }
+    });
+}

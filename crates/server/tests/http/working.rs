@@ -1,5 +1,6 @@
 //! Working over HTTP: leases, heartbeats, commits, and workers that come too late.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::kit::{Service, on_each};
@@ -83,6 +84,19 @@ fn whoever_comes_too_late_or_with_another_token_is_refused() {
         let late =
             under(&service, &first, "commit", json!({ "output": 1 })).await.no(409, "ALREADY_COMMITTED");
         assert_eq!((&late["execution"], &late["output"]), (&second["execution"], &json!(2)));
+        let late = under(&service, &first, "renew", json!({})).await.no(409, "ALREADY_COMMITTED");
+        assert_eq!((&late["execution"], &late["output"]), (&second["execution"], &json!(2)));
+        // One of many is told the same.
+        let one = json!({ "execution": first["execution"], "lease_token": first["lease_token"] });
+        for (path, body) in [
+            ("/v1/executions/commit", json!({ "commits": [one] })),
+            ("/v1/leases/renew", json!({ "leases": [one] })),
+        ] {
+            let many = service.post(path, body).await.yes(200);
+            let late = &many["items"][0]["problem"];
+            assert_eq!(late["code"], "ALREADY_COMMITTED", "{path}: {many}");
+            assert_eq!((&late["execution"], &late["output"]), (&second["execution"], &json!(2)), "{path}");
+        }
         assert_eq!(service.get(&format!("/v1/items/{id}")).await.yes(200)["output"], 2);
     });
 }
@@ -146,6 +160,33 @@ fn a_lease_waits_for_work_and_a_lost_answer_is_given_again() {
             .await
             .no(400, "INVALID_REQUEST");
         service.post("/v1/leases", json!({ "kinds": [], "worker": "w" })).await.no(400, "INVALID_REQUEST");
+    });
+}
+
+// covers: K-07
+#[test]
+fn who_names_several_items_gets_those_that_can_be_had_and_is_told_why_there_are_none() {
+    on_each(async |service| {
+        let ids = [job(&service, json!(1)).await, job(&service, json!(2)).await];
+        let body = |more: Value| {
+            let mut body = json!({ "items": ids, "worker": "w2" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        let as_client = async |body: Value| {
+            let call = service.call(Method::POST, "/v1/leases").header("tenure-actor", "api:app");
+            service.send(call.json(&body)).await
+        };
+        assert_eq!(as_client(body(json!({}))).await.no(403, "FORBIDDEN")["event"], "lease");
+        let long = body(json!({ "lease_ms": 1_000_000_000_000_u64 }));
+        service.post("/v1/leases", long).await.no(400, "INVALID_REQUEST");
+        let waits = body(json!({ "wait_ms": 30_001 }));
+        service.post("/v1/leases", waits).await.no(400, "INVALID_REQUEST");
+        lease(&service, "w1", json!({ "items": [ids[0]] })).await;
+        let got = service.post("/v1/leases", body(json!({}))).await.yes(200);
+        let [one] = &got["leases"].as_array().unwrap()[..] else { panic!("one is free: {got}") };
+        assert_eq!(one["item"], json!(ids[1]));
+        assert_eq!(service.post("/v1/leases", body(json!({}))).await.yes(200)["leases"], json!([]));
     });
 }
 

@@ -13,13 +13,19 @@ use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 /// As the service has it; what was fetched in several pages is shown as one.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Page {
     items: Vec<Box<RawValue>>,
     pub next_cursor: Option<String>,
 }
 
 impl Page {
+    /// What was fetched next.
+    pub fn add(&mut self, page: Page) {
+        self.items.extend(page.items);
+        self.next_cursor = page.next_cursor;
+    }
+
     pub fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
         let read = self.items.iter().map(|raw| serde_json::from_str(raw.get()));
         let items: Result<Vec<T>, serde_json::Error> = read.collect();
@@ -72,13 +78,12 @@ pub async fn fetch(client: &Client, target: &Target, which: &Which) -> Result<Pa
     let most = if which.all { u64::MAX } else { which.limit };
     let target = target.clone().with("state", which.state.as_ref()).with("phase", which.phase.as_ref());
     let target = target.with("key", which.key.as_ref()).with("order", which.newest.then_some("newest"));
-    let mut found = Page { items: Vec::new(), next_cursor: None };
+    let mut found = Page::default();
     loop {
         let limit = (most - found.items.len() as u64).min(PAGE_MAX as u64);
         let asked = target.clone().with("limit", Some(limit)).with("cursor", found.next_cursor.take());
         let page: Page = client.get(asked).await?.read()?;
-        found.items.extend(page.items);
-        found.next_cursor = page.next_cursor;
+        found.add(page);
         if found.next_cursor.is_none() || found.items.len() as u64 >= most {
             return Ok(found);
         }

@@ -25,7 +25,7 @@ pub struct Systems {
     pipeline: Pipeline,
 }
 
-/// What works. To be drained once nobody is answered any more.
+/// What works. To be drained when the process is told to end.
 pub struct Working {
     claims: Option<claims::Running>,
     runs: Option<runs::Running>,
@@ -92,16 +92,25 @@ impl Systems {
 }
 
 impl Working {
+    /// All at once: each has its grace from now on.
     pub async fn drain(self) {
-        if let Some(claims) = self.claims {
-            claims.drain().await;
-        }
-        if let Some(runs) = self.runs {
-            runs.drain().await;
-        }
-        if let Some(tickets) = self.tickets {
-            tickets.drain().await;
-        }
+        let Working { claims, runs, tickets, _keeper } = self;
+        let claims = async {
+            if let Some(claims) = claims {
+                claims.drain().await;
+            }
+        };
+        let runs = async {
+            if let Some(runs) = runs {
+                runs.drain().await;
+            }
+        };
+        let tickets = async {
+            if let Some(tickets) = tickets {
+                tickets.drain().await;
+            }
+        };
+        tokio::join!(claims, runs, tickets);
     }
 }
 
