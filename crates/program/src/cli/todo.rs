@@ -240,6 +240,8 @@ pub struct TodoExport {
     pub file: Option<String>,
     #[command(flatten)]
     pub db: OtherDb,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 #[derive(Args, Debug)]
@@ -248,6 +250,8 @@ pub struct TodoJoin {
     pub file: Option<String>,
     #[command(flatten)]
     pub db: OtherDb,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 #[derive(Subcommand, Debug)]
