@@ -110,6 +110,9 @@ pub struct Refused {
     /// What is not proved, each with why.
     #[serde(default)]
     pub failing: Vec<String>,
+    /// Whose it is, and until when.
+    pub owner_id: Option<String>,
+    pub lease_expires_at: Option<String>,
 }
 
 /// Why a command has no result. [`Error::what_to_do`] goes with each.
@@ -227,9 +230,11 @@ impl Error {
         });
         match self {
             Error::Refused(refused) => {
-                let Refused { code, detail, allowed, state, fix, failing } = &**refused;
+                let Refused { code, detail, allowed, state, fix, failing, owner_id, lease_expires_at } =
+                    &**refused;
                 (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
-                let more = [("state", state), ("fix", fix)];
+                let until = ("lease_expires_at", lease_expires_at);
+                let more = [("state", state), ("fix", fix), ("owner_id", owner_id), until];
                 for (name, text) in more.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
                 {
                     document[name] = text.into();

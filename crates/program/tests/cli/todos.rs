@@ -247,7 +247,9 @@ fn gates_that_fail_or_change_what_they_judge_prove_nothing() {
     let changes = repository.added(&["Changes", "--gate", "cmd:echo x >> made.txt"]);
     let session = repository.session("ann");
     let failed = format!("{other} (did not pass)");
-    for (id, why) in [(&wrong, failed.as_str()), (&changes, "the gates changed the tree")] {
+    for (id, why) in
+        [(&wrong, failed.as_str()), (&changes, "the gates changed the tree that they were run on (made.txt)")]
+    {
         session.run(&["todo", "claim", id]).code(0);
         let run = session.run(&["todo", "done", id]).code(1);
         let said = run.stderr.lines().find(|line| line.starts_with("error: VERIFICATION_REQUIRED: "));

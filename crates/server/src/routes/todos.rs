@@ -412,7 +412,10 @@ pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Shown<ProofReceiptVie
     let todos = about(&caller, id, None).await?;
     match todos.receipt(id).await? {
         Some(receipt) => Ok(Shown(receipt.into())),
-        None => Err(Problem::not_found(format!("task {id} has no proof"))),
+        None => {
+            let problem = Problem::not_found(format!("task {id} has no proof: nobody has finished it"));
+            Err(problem.with("fix", format!("tenure todo done {id}")))
+        }
     }
 }
 

@@ -263,7 +263,9 @@ impl Todos {
         };
         match found {
             None => {
-                let detail = format!("{id} is not a task of store {store}; nothing crosses stores");
+                let detail = format!(
+                    "{id} is not a task of store {store}; look for a slip, for nothing crosses stores"
+                );
                 Err(Refusal::new(Code::StoreBoundaryViolation, detail).into())
             }
             Some(item) if item.table.kind.as_str() == KIND => Ok(()),

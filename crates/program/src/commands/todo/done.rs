@@ -13,7 +13,7 @@ use tenure_databases::outside;
 use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{GateResult, GateRun, Proof, Run, VALIDATE};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN};
-use tenure_systems::todos::workspace::{Facts, Workspace};
+use tenure_systems::todos::workspace::{Facts, Trees, Workspace};
 
 use super::change::told;
 use super::desk::Desk;
@@ -30,6 +30,8 @@ use crate::time::{Stopwatch, pause};
 
 /// The code of whatever is not proved.
 const UNPROVED: &str = "VERIFICATION_REQUIRED";
+/// Whoever has seen so many files knows what wrote them.
+const NAMED_MAX: usize = 5;
 /// How often it is looked whether another's gates are through.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -102,10 +104,11 @@ async fn prove(
         artifacts.extend(ran.artifact);
     }
     // Where nothing ran, nothing was changed by it.
-    if keeper.is_some() && workspace.proved(&trees)? != facts {
-        let detail =
-            "the gates changed the tree that they were run on: let git ignore what they write, or commit it";
-        return Err(unproved(detail.to_string()));
+    if keeper.is_some() {
+        let after = workspace.proved(&trees)?;
+        if after != facts {
+            return Err(changed(&trees, &facts, &after));
+        }
     }
     let run = Run {
         duration_ms: milliseconds(deadline.spent()),
@@ -125,7 +128,18 @@ fn tell(ran: &Ran, output: &mut Output) {
     output.remark(format_args!("{said}: {} ({took})", ran.result.gate));
 }
 
-fn unproved(detail: String) -> Error {
+/// What gates say of a tree that they have changed meanwhile is true of none.
+fn changed(trees: &Trees, before: &Facts, after: &Facts) -> Error {
+    let of = |facts: &Facts| facts.tree.clone().unwrap_or_default();
+    let files = trees.between(&of(before), &of(after)).unwrap_or_default();
+    let named = match &files[..] {
+        [] => String::new(),
+        few if few.len() <= NAMED_MAX => format!(" ({})", few.join(", ")),
+        many => format!(" ({} and {} more)", many[..NAMED_MAX].join(", "), many.len() - NAMED_MAX),
+    };
+    let detail = format!(
+        "the gates changed the tree that they were run on{named}: let git ignore what they write, or commit it"
+    );
     Error::Refused(Box::new(Refused { code: UNPROVED.to_string(), detail, ..Refused::default() }))
 }
 

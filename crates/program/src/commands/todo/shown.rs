@@ -172,5 +172,7 @@ pub fn whole(todo: &Shown, titles: &BTreeMap<String, String>, output: &mut Outpu
     for drift in &todo.stale {
         output.line(format_args!("{} {drift}", styled(NOTE, "stale:")))?;
     }
-    output.line(format_args!("added {} by {}", clock(&todo.created_at), todo.created_by))
+    // In which session is of no use to anybody who reads it here.
+    let by = todo.created_by.split('/').next().unwrap_or_default();
+    output.line(format_args!("added {} by {by}", clock(&todo.created_at)))
 }

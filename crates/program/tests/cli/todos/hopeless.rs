@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::repository::{Repository, Session};
 
 // covers: T-02, T-04, T-07, T-10
@@ -24,6 +26,10 @@ fn whoever_may_not_finish_a_task_is_refused_before_any_gate_runs() {
     refused(&ann, "TRANSITION_REFUSED");
     ann.run(&["todo", "claim", &id]).code(0);
     assert!(refused(&bob, "CLAIM_CONFLICT").contains("ann"));
+    let told = bob.run(&["todo", "done", &id, "--json"]).code(1).stderr;
+    let told: Value = serde_json::from_str(&told).expect("one object");
+    assert!(told["owner_id"].as_str().is_some_and(|owner| owner.starts_with("ann")), "{told}");
+    assert_eq!(told["lease_expires_at"], repository.shown(&id)["claimed_until"], "{told}");
     bob.run(&["session", "release"]).code(0);
     refused(&bob, "SESSION_REQUIRED");
     let run = repository.run(&["todo", "done", &id]).code(1);
