@@ -39,7 +39,8 @@ fn a_slip_is_answered_with_what_is_wrong_with_it() {
     let id = repository.added(&["Given up by nobody"]);
     let ann = repository.session("ann");
     let long = "x".repeat(10_000);
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["todo", "import", "/dev/zero"], 2, "it has more than 4 MiB"),
         (&["todo", "add", " "], 1, "title: it is empty"),
         (&["todo", "add", &long], 1, "title: one line of at most 500 bytes, and it has 10000"),
         (&["todo", "add", "x", "--priority", "soon"], 64, "a number from -100 to 100"),
