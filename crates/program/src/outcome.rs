@@ -96,7 +96,7 @@ impl From<&Error> for Outcome {
 }
 
 /// A no of the service: the parts of its problem document that a person can use.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Refused {
     pub code: String,
     #[serde(default)]
@@ -107,6 +107,12 @@ pub struct Refused {
     pub state: Option<String>,
     /// The command that makes it possible.
     pub fix: Option<String>,
+    /// What is not proved, each with why.
+    #[serde(default)]
+    pub failing: Vec<String>,
+    /// Whose it is, and until when.
+    pub owner_id: Option<String>,
+    pub lease_expires_at: Option<String>,
 }
 
 /// Why a command has no result. [`Error::what_to_do`] goes with each.
@@ -224,15 +230,19 @@ impl Error {
         });
         match self {
             Error::Refused(refused) => {
-                let Refused { code, detail, allowed, state, fix } = &**refused;
+                let Refused { code, detail, allowed, state, fix, failing, owner_id, lease_expires_at } =
+                    &**refused;
                 (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
-                let more = [("state", state), ("fix", fix)];
+                let until = ("lease_expires_at", lease_expires_at);
+                let more = [("state", state), ("fix", fix), ("owner_id", owner_id), until];
                 for (name, text) in more.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
                 {
                     document[name] = text.into();
                 }
-                if !allowed.is_empty() {
-                    document["allowed"] = allowed.as_slice().into();
+                for (name, texts) in [("allowed", allowed), ("failing", failing)] {
+                    if !texts.is_empty() {
+                        document[name] = texts.as_slice().into();
+                    }
                 }
             }
             Error::Unavailable { code, detail } => {

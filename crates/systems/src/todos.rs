@@ -30,8 +30,9 @@ pub mod validate;
 pub mod workspace;
 
 use tenure::Tenure;
-use tenure::core::actor::Actor;
+use tenure::core::actor::{Actor, Role, Roles};
 use tenure::core::answer::Answer;
+use tenure::core::code::Code;
 use tenure::core::hash::Hash;
 use tenure::databases::batch::Reply;
 
@@ -97,6 +98,21 @@ impl Todos {
 
     fn workspace(&self, facts: Option<&Facts>, what: &str) -> Result<(), Refusal> {
         self.settings.protected.judge(facts, what)
+    }
+
+    /// Refuses whoever has another role, in the words of whoever asked for it.
+    fn only(&self, what: &str, roles: Roles) -> Result<(), Refusal> {
+        if roles.allow(self.actor.role) { Ok(()) } else { Err(self.forbidden(what, roles)) }
+    }
+
+    /// A no to who asks. In a session that is its agent, whoever has sent the request.
+    fn forbidden(&self, what: &str, roles: Roles) -> Refusal {
+        // Nobody is made `system`.
+        let roles: Vec<&str> = roles.iter().filter(|role| *role != Role::System).map(Role::as_str).collect();
+        let who = format!("{}:{}", self.actor.role, self.actor.id);
+        let detail = format!("`{what}` is for {}, and you are {who}", roles.join(" or "));
+        let refusal = Refusal::new(Code::Forbidden, detail).with("event", what);
+        refusal.with("roles", roles.join("/")).with("actor", who)
     }
 
     fn session(&self) -> Result<&Session, Refusal> {

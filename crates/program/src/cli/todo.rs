@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use tenure_core::word::Store;
 
-use super::{Form, OtherDb, There, span, store};
+use super::{Form, OtherDb, There, one_or_more, priority, span, store};
 
 /// Where the list is, and who asks.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +45,7 @@ pub struct Guarded {
 /// One change or look, and how it is told.
 #[derive(Args, Debug)]
 pub struct TodoOne {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     #[command(flatten)]
     pub at: TodoAt,
@@ -54,6 +55,7 @@ pub struct TodoOne {
 
 #[derive(Args, Debug)]
 pub struct TodoSaid {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// Why; it is kept in the history
     #[arg(long, value_name = "WORDS")]
@@ -100,19 +102,21 @@ pub enum Todo {
 
 #[derive(Args, Debug)]
 pub struct TodoAdd {
+    /// What is to be done, in one line
     pub title: String,
     /// More about it
     #[arg(long, value_name = "WORDS")]
     pub description: Option<String>,
-    /// What must pass before it is done, as in `cmd:make test`, `file_exists:docs/a.md` or `human:reads well`
+    /// What must pass before it is done, as in `cmd:make test`, `file_exists:docs/a.md` or `human:reads well`; once for each
     #[arg(long = "gate", value_name = "GATE")]
     pub gates: Vec<String>,
     /// Higher is sooner, by a day for each step; from -100 to 100
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = priority)]
     pub priority: Option<i8>,
     /// A task that must be verified first
     #[arg(long = "depends", value_name = "ID")]
     pub depends: Vec<String>,
+    /// A word to find it by; once for each
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// The task that it is a part of
@@ -145,7 +149,7 @@ pub struct TodoList {
     #[arg(long, conflicts_with_all = ["all", "state"])]
     pub ready: bool,
     /// At most so many
-    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = one_or_more)]
     pub limit: u64,
     #[command(flatten)]
     pub at: TodoAt,
@@ -163,6 +167,7 @@ pub struct TodoNext {
 
 #[derive(Args, Debug)]
 pub struct TodoDone {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// All of it together may take so long
     #[arg(long, value_name = "SPAN", default_value = "120s", value_parser = span)]
@@ -175,9 +180,10 @@ pub struct TodoDone {
 
 #[derive(Args, Debug)]
 pub struct TodoDepend {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// A task that must be verified first
-    #[arg(long = "on", value_name = "ID")]
+    #[arg(long = "on", value_name = "ID", required_unless_present = "remove")]
     pub add: Vec<String>,
     /// One that need not be any more
     #[arg(long = "remove", value_name = "ID")]
@@ -190,6 +196,7 @@ pub struct TodoDepend {
 
 #[derive(Args, Debug)]
 pub struct TodoAttest {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// Which gate. Left out: the only one that waits
     #[arg(long)]
@@ -205,6 +212,7 @@ pub struct TodoAttest {
 
 #[derive(Args, Debug)]
 pub struct TodoPlan {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// A gate of the new plan. None: `validate` alone
     #[arg(long = "gate", value_name = "GATE")]
@@ -217,6 +225,7 @@ pub struct TodoPlan {
 
 #[derive(Args, Debug)]
 pub struct TodoReceipt {
+    /// The task, by its id: `tenure todo list` shows them
     pub id: String,
     /// Where to. Standard output if it is left out, or `-`
     pub file: Option<String>,
@@ -240,6 +249,8 @@ pub struct TodoExport {
     pub file: Option<String>,
     #[command(flatten)]
     pub db: OtherDb,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 #[derive(Args, Debug)]
@@ -248,6 +259,8 @@ pub struct TodoJoin {
     pub file: Option<String>,
     #[command(flatten)]
     pub db: OtherDb,
+    #[command(flatten)]
+    pub form: Form,
 }
 
 #[derive(Subcommand, Debug)]

@@ -65,9 +65,8 @@ fn none() -> Error {
     let refused = Refused {
         code: "SESSION_REQUIRED".to_string(),
         detail: "no session is named: TENURE_SESSION is not set".to_string(),
-        allowed: Vec::new(),
-        state: None,
         fix: Some(ACQUIRE.to_string()),
+        ..Refused::default()
     };
     Error::Refused(Box::new(refused))
 }

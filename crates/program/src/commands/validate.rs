@@ -29,7 +29,7 @@ pub fn run(arguments: &Validate, output: &mut Output) -> Result<Outcome, Error> 
     let asked = || {
         block_on(async {
             let desk = Desk::look(&arguments.at).await?;
-            desk.attend().await?;
+            desk.attend().await;
             let facts = desk.workspace.as_ref().map(|workspace| workspace.facts());
             let limit_ms = arguments.timeout.clamp(LIMIT_MIN, LIMIT).as_millis() as u64;
             // Run by a gate, it leaves out the task which that gate decides.

@@ -1,8 +1,10 @@
 //! Tasks on the command line, in real git repositories.
 
+mod again;
 mod agents;
 mod branches;
 mod docs;
+mod hopeless;
 mod judging;
 mod listing;
 mod quick;
@@ -11,6 +13,7 @@ mod repository;
 mod words;
 
 use std::fs::{self, File};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -64,9 +67,14 @@ fn a_repository_has_a_list_at_once() {
     let file = repository.folder.file("receipt.json");
     repository.run(&["todo", "receipt", &id, &file]).code(0);
     let receipt: Value = serde_json::from_str(&read(&file)).unwrap();
-    let (result, ran) = (&receipt["proof"]["results"][2], &receipt["run"]["gates"][1]);
-    assert_eq!((&result["gate"], &result["exit"]), (&ran["gate"], &serde_json::json!(0)), "{receipt}");
-    assert!(result["output_sha256"].is_string() && ran["duration_ms"].is_u64(), "{receipt}");
+    let (results, runs) = (&receipt["proof"]["results"], &receipt["run"]["gates"]);
+    for (index, gate) in ["validate", "file_exists:a.txt", "cmd:grep -q hello a.txt"].into_iter().enumerate()
+    {
+        let (result, ran) = (&results[index], &runs[index]);
+        assert_eq!((&result["gate"], &ran["gate"]), (&gate.into(), &gate.into()), "{receipt}");
+        assert!(result["output_sha256"].is_string() && ran["duration_ms"].is_u64(), "{receipt}");
+    }
+    assert_eq!(results[2]["exit"], 0, "{receipt}");
     let run = tenure(["verify", &file]).code(0);
     assert!(
         run.stdout.contains("sound") && run.stdout.contains(done["proof_sha256"].as_str().unwrap()),
@@ -192,11 +200,13 @@ fn two_machines_have_one_proof() {
     let proofs = ["todos_here", "todos_elsewhere"].map(|name| {
         let repository = Repository::branched(name);
         repository.write("a.txt", "hello\n");
-        let gate = "cmd:pwd; echo ok in $(date +%N)ms; printf '\\033[32mgreen\\033[0m\\r\\n' >&2";
+        let gate = "cmd:pwd; echo ok in $(date +%N)ms at $(date -Ins), $(date +%T); echo $HOME $TMPDIR/x; printf '\\033[32mgreen\\033[0m\\r\\n' >&2";
+        let own = |folder: &str| repository.folder.inner(folder);
         let id = repository.added(&["x", "--gate", gate, "--gate", "file_exists:a.txt"]);
         let session = repository.session(name);
         session.run(&["todo", "claim", &id]).code(0);
-        let done = session.run(&["todo", "done", &id, "--json"]).code(0).objects().remove(0);
+        let done = session.run(&["todo", "done", &id, "--json"]).env("HOME", &own("home"));
+        let done = done.env("TMPDIR", &own("temporary")).code(0).objects().remove(0);
         done["proof_sha256"].as_str().unwrap().to_string()
     });
     assert_eq!(proofs[0], proofs[1]);
@@ -237,7 +247,9 @@ fn gates_that_fail_or_change_what_they_judge_prove_nothing() {
     let changes = repository.added(&["Changes", "--gate", "cmd:echo x >> made.txt"]);
     let session = repository.session("ann");
     let failed = format!("{other} (did not pass)");
-    for (id, why) in [(&wrong, failed.as_str()), (&changes, "the gates changed the tree")] {
+    for (id, why) in
+        [(&wrong, failed.as_str()), (&changes, "the gates changed the tree that they were run on (made.txt)")]
+    {
         session.run(&["todo", "claim", id]).code(0);
         let run = session.run(&["todo", "done", id]).code(1);
         let said = run.stderr.lines().find(|line| line.starts_with("error: VERIFICATION_REQUIRED: "));
@@ -251,7 +263,9 @@ fn gates_that_fail_or_change_what_they_judge_prove_nothing() {
 #[test]
 fn nothing_is_done_on_a_list_that_is_not_sound_but_for_the_task_that_is_decided() {
     let repository = Repository::branched("todos_unsound");
-    let (id, own) = (repository.added(&["x"]), repository.added(&["y"]));
+    let ran = repository.folder.file("ran");
+    let (id, own) =
+        (repository.added(&["x", "--gate", &format!("cmd:touch {ran}")]), repository.added(&["y"]));
     let session = repository.session("ann");
     session.run(&["todo", "claim", &own]).code(0);
     repository.run(&["validate"]).code(0);
@@ -264,8 +278,16 @@ fn nothing_is_done_on_a_list_that_is_not_sound_but_for_the_task_that_is_decided(
     session.run(&["todo", "done", &own]).code(0);
     session.run(&["todo", "claim", &id]).code(0);
     let run = session.run(&["todo", "done", &id]).code(1);
-    let said = "error: VERIFICATION_REQUIRED: it is not proved: validate (did not pass)";
-    assert!(run.stderr.contains(said), "{run:?}");
+    let fault = format!("receipts: {own}: the receipt forged is not what its hash says");
+    let said = format!(
+        "error: VERIFICATION_REQUIRED: the list is not sound, so that nothing on it is proved: {fault}\n"
+    );
+    assert!(run.stderr.contains(&said) && run.stderr.contains("did not pass: validate ("), "{run:?}");
+    assert!(run.stderr.contains("run tenure validate"), "{run:?}");
+    let run = session.run(&["todo", "done", &id, "--json"]).code(1);
+    let told: Value = serde_json::from_str(run.stderr.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(told["failing"], serde_json::json!([format!("validate: {fault}")]), "{told}");
+    assert!(!Path::new(&ran).exists(), "no gate has run");
     assert_eq!(repository.shown(&id)["state"], "Claimed");
     let run = repository.run(&["validate"]).code(1);
     assert!(run.stdout.contains("not ok receipts\n") && run.stdout.contains("ok log\n"), "{run:?}");

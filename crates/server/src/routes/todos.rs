@@ -308,8 +308,8 @@ impl DoneBody {
 
 /// Finish a task with a proof
 ///
-/// Every blocking gate of the plan in force must have passed on the tree of the workspace. The same proof again changes nothing;
-/// of a task that is Verified a newer one is kept beside the first.
+/// Every blocking gate of the plan in force must have passed on the tree of the workspace. The proof that is
+/// current changes nothing; of a task that is Verified another one is kept beside it, and is current from then on.
 #[utoipa::path(post, path = "/v1/todos/{id}/done", tag = "todos", request_body = DoneBody, params(("id" = String, Path)),
     responses((status = 200, body = TodoView), (status = 404), (status = 409)))]
 pub async fn done(
@@ -412,7 +412,10 @@ pub async fn receipt(caller: Caller, Id(id): Id) -> Result<Shown<ProofReceiptVie
     let todos = about(&caller, id, None).await?;
     match todos.receipt(id).await? {
         Some(receipt) => Ok(Shown(receipt.into())),
-        None => Err(Problem::not_found(format!("task {id} has no proof"))),
+        None => {
+            let problem = Problem::not_found(format!("task {id} has no proof: nobody has finished it"));
+            Err(problem.with("fix", format!("tenure todo done {id}")))
+        }
     }
 }
 

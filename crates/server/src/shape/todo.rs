@@ -263,7 +263,7 @@ pub struct ProofReceiptView {
     agent: String,
     proof: ProofView,
     proved_at: String,
-    /// Of the log entry that the receipt was stored with.
+    /// Of the log entry that says when it was last proved.
     entry_sha256: Option<String>,
     #[schema(value_type = serde_json::Value)]
     run: Option<Run>,

@@ -69,8 +69,13 @@ impl New {
     fn check(&self) -> Result<(), Refusal> {
         let wrong = |what: &str| Err(Refusal::invalid(what));
         let title = self.title.trim();
-        if title.is_empty() || title.len() > TITLE_BYTES_MAX || title.contains(char::is_control) {
-            return wrong("title: a line of 1 to 500 bytes");
+        if title.is_empty() {
+            return wrong("title: it is empty; say in a line what is to be done");
+        }
+        if title.len() > TITLE_BYTES_MAX || title.contains(char::is_control) {
+            let much =
+                format!("title: one line of at most {TITLE_BYTES_MAX} bytes, and it has {}", title.len());
+            return wrong(&format!("{much}; the description takes the rest"));
         }
         if self.gates.len() > GATES_MAX {
             return wrong("gates: at most 32; more belong into a script");

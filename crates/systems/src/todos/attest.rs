@@ -27,7 +27,7 @@ impl Todos {
     /// A person's word on one gate, or on all that wait, in one transaction.
     pub async fn say(&self, id: ItemId, said: &Said) -> Result<Changed, Error> {
         let task = self.task(id).await?;
-        self.only(Roles::NONE.with(Role::Human).with(Role::Admin))?;
+        self.only(said.word.event(), Roles::NONE.with(Role::Human).with(Role::Admin))?;
         let gates = asked(&task, said.gate.as_deref())?;
         let note = said.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
         match said.word {

@@ -126,7 +126,13 @@ impl Todos {
         let session = self.session.as_ref().map(|session| session.id);
         let is_silent = reason.trim().is_empty();
         let step = Move { reason: Some(reason), attests, session, ..Move::new(id, event) };
-        match self.changed(self.tenure.ask(Command::Move(step)).await?).await {
+        let reply = self.tenure.ask(Command::Move(step)).await?;
+        if let Answer::Forbidden { roles, .. } = &reply.answer {
+            let refusal = self.forbidden("abandon", *roles);
+            let detail = format!("{}; what you have claimed yourself you may give up", refusal.detail);
+            return Err(Refusal { detail, ..refusal }.into());
+        }
+        match self.changed(reply).await {
             Err(no) if is_silent && no.code() == Some(Code::InvalidRequest) => {
                 let refusal = Refusal::invalid("a task is given up for ever: say why");
                 Err(refusal.with("fix", format!("tenure todo abandon {id} --reason WHY")).into())

@@ -22,7 +22,7 @@ impl Todos {
         remove: &[ItemId],
         workspace: Option<&Facts>,
     ) -> Result<Changed, Error> {
-        self.task(id).await?;
+        let before = self.task(id).await?.depends();
         self.workspace(workspace, &id.to_string())?;
         for on in add {
             self.is_task(*on).await?;
@@ -33,7 +33,8 @@ impl Todos {
         let changed = self.relink(id, add, remove).await?;
         // Two that are added at the same time may close a circle that neither saw. Whoever sees it opens it again.
         if let Some(circle) = self.circle(id, add).await? {
-            self.relink(id, &[], add).await?;
+            let (add, remove) = way_back(&before, add, remove);
+            self.relink(id, &add, &remove).await?;
             return Err(circle.into());
         }
         Ok(changed)
@@ -77,6 +78,13 @@ impl Todos {
     }
 }
 
+/// What is added and what is removed so that a task depends on what it did before, and on whatever others have added since.
+fn way_back(before: &[ItemId], added: &[ItemId], removed: &[ItemId]) -> (Vec<ItemId>, Vec<ItemId>) {
+    let again = removed.iter().filter(|id| before.contains(id));
+    let new = added.iter().filter(|id| !before.contains(id));
+    (again.copied().collect(), new.copied().collect())
+}
+
 fn told(id: ItemId, from: &BTreeMap<ItemId, ItemId>) -> Refusal {
     let mut way = vec![id];
     while let Some(before) = from.get(way.last().expect("it begins with the task")) {
@@ -89,4 +97,17 @@ fn told(id: ItemId, from: &BTreeMap<ItemId, ItemId>) -> Refusal {
     let way: Vec<String> = way.iter().map(ToString::to_string).collect();
     let detail = format!("a task can not wait for itself: {}", way.join(" waits for "));
     Refusal::new(Code::TransitionRefused, detail).with("circle", way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: T-17
+    #[test]
+    fn whoever_opens_a_circle_again_leaves_what_was_there_before() {
+        let [a, b, c, d] = [1, 2, 3, 4].map(ItemId);
+        assert_eq!(way_back(&[a, b], &[b, c], &[]), (vec![], vec![c]), "b was there already");
+        assert_eq!(way_back(&[a, b], &[c], &[a, d]), (vec![a], vec![c]), "a was, and d was not");
+    }
 }

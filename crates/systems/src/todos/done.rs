@@ -4,23 +4,25 @@ use tenure::core::actor::{Role, Roles};
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
 use tenure::core::code::Code;
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Commit, Effects, NewRecord, Note};
+use tenure::databases::outside::now;
 
 use super::asked::Proved;
 use super::plan::{GATES_MAX, Plan};
-use super::receipt::{FORMAT, Proof, VALIDATE};
+use super::receipt::{AGE_MAX, FORMAT, Proof, VALIDATE};
 use super::refusal::{Error, Refusal};
-use super::task::{PLAN, RECEIPT, RUN, Task};
+use super::task::{PLAN, RECEIPT, RUN, Task, name_of_run};
 use super::workspace::Facts;
 use super::{Changed, Todos};
 use crate::gate::{Check, Gate};
 
 impl Todos {
-    /// Makes a task Verified, with a proof that every blocking gate of its plan has passed on the tree of this workspace. The same
-    /// proof again changes nothing; of a task that is Verified a newer one is kept beside the first.
+    /// Makes a task Verified, with a proof that every blocking gate of its plan has passed on the tree of this workspace. The proof that
+    /// is current changes nothing; of a task that is Verified another one is kept beside it, and is current from then on.
     pub async fn done(
         &self,
         id: ItemId,
@@ -54,6 +56,8 @@ impl Todos {
         }
     }
 
+    /// Of a task that is Verified. What is proved already and current stays as it is; a proof that was current once, of a tree that is
+    /// there again or too old, is kept as one more run of it.
     async fn prove_again(
         &self,
         task: Task,
@@ -62,22 +66,36 @@ impl Todos {
     ) -> Result<Changed, Error> {
         let proved = judge(&task, proved, workspace)?;
         let hash = proved.proof.hash();
-        if let Some(kept) = task.receipts.iter().find(|kept| kept.sha256 == hash) {
-            let history = self.tenure.history(task.id()).await?;
-            let entry = history.iter().find(|entry| entry.version == kept.version);
-            let receipt = entry.map_or(task.item.head, |entry| entry.hash());
-            return Ok(Changed { task, receipt, fresh: false });
+        if is_current(&task, &hash) {
+            return self.unchanged(task).await;
         }
+        let times = task.receipts.iter().find(|kept| kept.sha256 == hash).map_or(0, |kept| kept.times);
         let run = serde_json::to_vec(&proved.run).expect("this is plain data");
-        let run = record(RUN, &hash.to_string(), body(run)?)?;
-        self.note(task.id(), vec![receipt(&proved.proof)?, run]).await
+        let run = record(RUN, &name_of_run(&hash, times), body(run)?)?;
+        match self.note(task.id(), vec![receipt(&proved.proof)?, run]).await {
+            // Two who prove the same at the same time give their runs the same name.
+            Err(no) if no.code() == Some(Code::InvalidRequest) => {
+                let task = self.task(task.id()).await?;
+                if is_current(&task, &hash) { self.unchanged(task).await } else { Err(no) }
+            }
+            noted => noted,
+        }
+    }
+
+    /// It was proved already: the answer is the entry of that.
+    async fn unchanged(&self, task: Task) -> Result<Changed, Error> {
+        let history = self.tenure.history(task.id()).await?;
+        let version = task.proved().map(|kept| kept.version);
+        let entry = history.iter().find(|entry| Some(entry.version) == version);
+        let receipt = entry.map_or(task.item.head, |entry| entry.hash());
+        Ok(Changed { task, receipt, fresh: false })
     }
 
     /// Gives a task another plan: a new version. Not for agents; they would judge themselves. What is Abandoned is proved by nobody any
     /// more; of what is Verified the proof is stale from then on.
     pub async fn replan(&self, id: ItemId, gates: Vec<Gate>) -> Result<Changed, Error> {
         let task = self.task(id).await?;
-        self.only(Roles::NONE.with(Role::Api).with(Role::Human).with(Role::Admin))?;
+        self.only("plan", Roles::NONE.with(Role::Api).with(Role::Human).with(Role::Admin))?;
         if task.state() == "Abandoned" {
             let detail = format!("{id} is Abandoned, which is final; a plan would hold for nothing");
             return Err(Refusal::new(Code::TransitionRefused, detail).with("state", task.state()).into());
@@ -93,16 +111,14 @@ impl Todos {
         self.note(id, vec![record(PLAN, &version.saturating_add(1).to_string(), body(gates)?)?]).await
     }
 
-    pub(super) fn only(&self, roles: Roles) -> Result<(), Error> {
-        match roles.allow(self.actor.role) {
-            true => Ok(()),
-            false => Err(Answer::Forbidden { event: Event::Note, roles }.into()),
-        }
-    }
-
     pub(super) async fn note(&self, id: ItemId, records: Vec<NewRecord>) -> Result<Changed, Error> {
         self.changed(self.tenure.ask(Command::Note(Note { item: id, records })).await?).await
     }
+}
+
+/// Whether this proof is the one that was shown last, and not too old: nothing is gained by showing it again.
+fn is_current(task: &Task, hash: &Hash) -> bool {
+    task.proved().is_some_and(|kept| kept.sha256 == *hash && now().since(kept.at) <= AGE_MAX)
 }
 
 /// The proof, if it is one: of this task's plan, on this tree, with nothing in it that contradicts itself.
@@ -130,8 +146,8 @@ fn judge<'a>(
     if !proof.is_of(plan) {
         failing.push(format!("the results are not those of the plan in force, version {}", plan.version));
     }
-    let now = workspace.cloned().unwrap_or_default();
-    if now.tree.as_deref() != Some(&proof.tree) || now.commit != proof.commit {
+    let here = workspace.cloned().unwrap_or_default();
+    if here.tree.as_deref() != Some(&proof.tree) || here.commit != proof.commit {
         failing.push("the tree has changed since the gates ran".into());
     }
     if failing.is_empty() { Ok(proved) } else { Err(unproved(failing)) }

@@ -188,7 +188,7 @@ pub struct Receipt {
     pub agent: String,
     pub proof: Proof,
     pub proved_at: Time,
-    /// Of the log entry that the receipt was stored with.
+    /// Of the log entry that says when it was last proved.
     pub entry_sha256: Option<Hash>,
     pub run: Option<Run>,
     pub sha256: Hash,

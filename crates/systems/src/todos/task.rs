@@ -33,10 +33,11 @@ pub struct Task {
     /// The plan in force. None: what is kept is no plan, so nothing passes it.
     pub plan: Option<Plan>,
     pub attestations: Vec<Attestation>,
-    /// Oldest first. A Verified task has at least one.
+    /// As they were last proved, the newest at the end. A Verified task has at least one.
     pub receipts: Vec<KeptReceipt>,
     /// How the proof that made it Verified came about.
     run: Option<Run>,
+    /// Of the others by the names of their records, in the order in which they were written.
     runs: Vec<(String, Run)>,
 }
 
@@ -69,14 +70,19 @@ impl Attestation {
     }
 }
 
+/// A proof, and when it was last shown. A receipt is written once; the same proof again, when it is not the current one any more, is one
+/// more run of it: `HASH/2`, `HASH/3` and so on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptReceipt {
     pub sha256: Hash,
     /// None once erased, or when only the log was replayed.
     pub proof: Option<Proof>,
+    /// When it was last proved: its age counts from then.
     pub at: Time,
-    /// The entry that it was written with.
+    /// The entry of that.
     pub version: u64,
+    /// How often it was proved.
+    pub times: u32,
 }
 
 #[derive(Deserialize, Default)]
@@ -105,7 +111,7 @@ impl Task {
         records.sort_by_key(|record| record.version);
         let named = whole.item.key.as_ref().map_or("(erased)", |key| key.as_str());
         let title = if payload.title.is_empty() { named.to_string() } else { payload.title };
-        let receipts = of_label(&records, RECEIPT).map(kept_receipt).collect();
+        let receipts = receipts(&records);
         let runs = of_label(&records, RUN);
         let runs = runs.filter_map(|record| Some((record.name.to_string(), parsed(record)?))).collect();
         let output = whole.output.as_ref().and_then(|body| serde_json::from_slice(body.bytes()).ok());
@@ -136,7 +142,7 @@ impl Task {
         self.item.linked("depends").collect()
     }
 
-    /// The newest proof.
+    /// The proof that was shown last.
     pub fn proved(&self) -> Option<&KeptReceipt> {
         self.receipts.last()
     }
@@ -160,8 +166,9 @@ impl Task {
     /// The newest proof as a file that anybody can check.
     pub fn receipt(&self, entry_sha256: Option<Hash>) -> Option<Receipt> {
         let kept = self.proved()?;
-        let name = kept.sha256.to_string();
-        let run = self.runs.iter().find(|(of, _)| *of == name).map(|(_, run)| run).or(self.run.as_ref());
+        let is_of_it = |name: &str| of_proof(name).is_some_and(|(hash, _)| hash == kept.sha256);
+        let run = self.runs.iter().rev().find(|(name, _)| is_of_it(name)).map(|(_, run)| run);
+        let run = run.or(self.run.as_ref());
         let committed = self.item.lease.as_ref().map(|lease| lease.owner.to_string());
         Some(Receipt {
             agent: committed.unwrap_or_default(),
@@ -185,8 +192,41 @@ fn parsed<T: serde::de::DeserializeOwned>(record: &Record) -> Option<T> {
     serde_json::from_slice(record.body.as_ref()?.bytes()).ok()
 }
 
-fn kept_receipt(record: &Record) -> KeptReceipt {
-    KeptReceipt { sha256: record.hash, proof: parsed(record), at: record.at, version: record.version }
+/// The receipts as they were last proved: by the entry of the receipt, or of its newest run. The names tell, so that a log without
+/// bodies is read in the same way.
+fn receipts(records: &[Record]) -> Vec<KeptReceipt> {
+    let kept = |record: &Record| KeptReceipt {
+        sha256: record.hash,
+        proof: parsed(record),
+        at: record.at,
+        version: record.version,
+        times: 1,
+    };
+    let mut receipts: Vec<KeptReceipt> = of_label(records, RECEIPT).map(kept).collect();
+    for run in of_label(records, RUN) {
+        let Some((hash, Some(time))) = of_proof(run.name.as_str()) else { continue };
+        if let Some(again) = receipts.iter_mut().find(|kept| kept.sha256 == hash) {
+            (again.at, again.version, again.times) = (run.at, run.version, again.times.max(time));
+        }
+    }
+    receipts.sort_by_key(|kept| kept.version);
+    receipts
+}
+
+/// Which proof the name of a run is about, and the how manieth run of it that is, if it is not the first: `HASH` or `HASH/2`.
+fn of_proof(name: &str) -> Option<(Hash, Option<u32>)> {
+    match name.split_once('/') {
+        None => Some((name.parse().ok()?, None)),
+        Some((hash, time)) => Some((hash.parse().ok()?, Some(time.parse().ok()?))),
+    }
+}
+
+/// What the next run of a proof is called that was proved so often.
+pub(super) fn name_of_run(hash: &Hash, times: u32) -> String {
+    match times {
+        0 => hash.to_string(),
+        times => format!("{hash}/{}", times.saturating_add(1)),
+    }
 }
 
 fn attestation(record: &Record) -> Option<Attestation> {
@@ -223,7 +263,9 @@ impl Todos {
         };
         match found {
             None => {
-                let detail = format!("{id} is not a task of store {store}; nothing crosses stores");
+                let detail = format!(
+                    "{id} is not a task of store {store}; look for a slip, for nothing crosses stores"
+                );
                 Err(Refusal::new(Code::StoreBoundaryViolation, detail).into())
             }
             Some(item) if item.table.kind.as_str() == KIND => Ok(()),

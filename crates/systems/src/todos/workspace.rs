@@ -2,6 +2,7 @@
 //!
 //! Finding it and its commit reads a few small files and starts no process. The tree is asked of `git`.
 
+mod file;
 mod head;
 mod tree;
 
@@ -16,6 +17,7 @@ use tenure::core::code::Code;
 
 use super::refusal::Refusal;
 
+pub use file::Reading;
 pub use tree::Trees;
 
 /// Where the database of a repository is, from its root.

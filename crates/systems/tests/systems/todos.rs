@@ -1,5 +1,6 @@
 //! Tasks on every database: whose they are, when they are done, and what is kept of it.
 
+mod again;
 mod circles;
 mod unsound;
 

@@ -85,15 +85,17 @@ impl Desk {
         self.session.as_deref()
     }
 
-    /// A look is a command of the session too: what is claimed in it lasts from now on. One that has ended hinders no look. Whose it is,
-    /// if it lives.
-    pub async fn attend(&self) -> Result<Option<String>, Error> {
+    /// A look is a command of the session too: what is claimed in it lasts from now on. Whose it is, if it lives. Neither a session that
+    /// has ended nor a list that can not be written to hinders a look.
+    pub async fn attend(&self) -> Option<String> {
+        self.whose().await.ok().flatten()
+    }
+
+    /// Whose the session is, which lasts from now on. None: none is named.
+    pub async fn whose(&self) -> Result<Option<String>, Error> {
         let Some(session) = &self.session else { return Ok(None) };
-        match self.client.post(sessions(), &json!({ "session": session })).await {
-            Ok(reply) => Ok(Some(reply.read::<Whose>()?.agent_id)),
-            Err(Error::Refused(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let reply = self.client.post(sessions(), &json!({ "session": session })).await?;
+        Ok(Some(reply.read::<Whose>()?.agent_id))
     }
 
     /// Who asks, where no session says it.
@@ -146,7 +148,7 @@ pub fn decided(id: &str) -> Result<(), Error> {
     }
     let detail = format!("{id} is being decided by the gate that this runs in");
     let code = "TRANSITION_REFUSED".to_string();
-    Err(Error::Refused(Box::new(Refused { code, detail, allowed: Vec::new(), state: None, fix: None })))
+    Err(Error::Refused(Box::new(Refused { code, detail, ..Refused::default() })))
 }
 
 pub fn deciding() -> Option<String> {

@@ -1,6 +1,5 @@
 //! Gates, run in the caller's workspace: bounded, with everything that they started ended, and their output made comparable.
 
-use std::fs;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +7,10 @@ use std::time::Duration;
 use tenure_core::hash::Hash;
 use tenure_systems::gate::{Check, Gate};
 use tenure_systems::process::{self, Keep};
-use tenure_systems::todos::normal::normal;
+use tenure_systems::todos::normal::{Place, normal};
 use tenure_systems::todos::receipt::{Artifact, GateResult, GateRun, OUTPUT_BYTES_MAX};
 use tenure_systems::todos::workspace::Workspace;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::desk::DECIDING;
@@ -32,6 +32,11 @@ pub struct Deadline {
 impl Deadline {
     pub fn new(limit: Duration) -> Deadline {
         Deadline { since: Stopwatch::start(), limit }
+    }
+
+    /// For what may take as long as it takes.
+    pub fn never() -> Deadline {
+        Deadline::new(Duration::MAX)
     }
 
     pub fn left(self) -> Duration {
@@ -59,7 +64,7 @@ pub struct Ran {
 
 impl Ran {
     fn of(gate: &Gate, exit: Option<i32>, passed: bool, heard: &[u8], workspace: &Workspace) -> Ran {
-        let said = normal(heard, &workspace.root.display().to_string());
+        let said = normal(heard, &place(workspace));
         let gate = gate.to_string();
         let result =
             GateResult { gate: gate.clone(), exit, output_sha256: Hash::of(said.as_bytes()), passed };
@@ -89,11 +94,11 @@ pub async fn run(
             Ran::of(gate, Some(exit_code(status)), status.success(), &heard, workspace)
         }
         Check::FileExists(path) => {
-            let artifact = artifact(workspace, path);
+            let artifact = artifact(workspace, path, deadline).await?;
             Ran { artifact: artifact.clone(), ..Ran::of(gate, None, artifact.is_some(), b"", workspace) }
         }
         Check::FileHash { path, sha256 } => {
-            let artifact = artifact(workspace, path);
+            let artifact = artifact(workspace, path, deadline).await?;
             let passed = artifact.as_ref().is_some_and(|artifact| artifact.sha256 == *sha256);
             Ran { artifact, ..Ran::of(gate, None, passed, b"", workspace) }
         }
@@ -103,10 +108,38 @@ pub async fn run(
     Ok(ran)
 }
 
-/// A file of the workspace as a proof names it. None: it is not there.
-pub fn artifact(workspace: &Workspace, path: &str) -> Option<Artifact> {
-    let bytes = fs::read(workspace.root.join(path)).ok()?;
-    Some(Artifact { path: path.to_string(), sha256: Hash::of(&bytes) })
+/// A file of the workspace as a proof names it. None: it is not there, or is no file. However long it is, it is read no longer than the
+/// deadline, and whoever ends the command meanwhile is heard.
+pub async fn artifact(
+    workspace: &Workspace,
+    path: &str,
+    deadline: Deadline,
+) -> Result<Option<Artifact>, Error> {
+    let Some(mut reading) = workspace.reading(path) else { return Ok(None) };
+    loop {
+        match reading.more() {
+            Ok(Some(sha256)) => return Ok(Some(Artifact { path: path.to_string(), sha256 })),
+            Ok(None) if deadline.left().is_zero() => {
+                return Err(deadline.over("timeout", &format!("`{path}` could not be read")));
+            }
+            Ok(None) => yield_now().await,
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
+/// What is true of this machine, and is no result of a gate.
+fn place(workspace: &Workspace) -> Place {
+    Place {
+        workspace: workspace.root.display().to_string(),
+        home: std::env::var("HOME").ok(),
+        temporary: std::env::temp_dir().to_str().map(str::to_string),
+        host: Some(host()),
+    }
+}
+
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// As a shell tells it: what a signal ended is 128 and its number.

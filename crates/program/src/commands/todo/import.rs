@@ -1,5 +1,8 @@
 //! `tenure todo import`: the open boxes of a Markdown checklist, each once.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+
 use serde_json::json;
 use tenure_systems::todos::checklist;
 
@@ -13,13 +16,18 @@ use crate::output::{Output, count, grouped};
 /// A longer list is not read by anybody.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
+/// What a device says of its length is not so: no more is read than is allowed.
+fn read(file: &str) -> io::Result<String> {
+    let mut text = String::new();
+    match File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)? as u64 {
+        0..=FILE_BYTES_MAX => Ok(text),
+        _ => Err(io::Error::new(ErrorKind::FileTooLarge, "it has more than 4 MiB; is this a checklist?")),
+    }
+}
+
 pub fn run(arguments: &TodoImport, output: &mut Output) -> Result<Outcome, Error> {
     let file = &arguments.file;
-    let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
-    if std::fs::metadata(file).map_err(unreadable)?.len() > FILE_BYTES_MAX {
-        return Err(Error::TooLong { file: file.clone() });
-    }
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = read(file).map_err(|why| Error::Unreadable { file: file.clone(), why, near: None })?;
     let entries = checklist::read(&text, file);
     let (ids, fresh) = block_on(async {
         let desk = Desk::open(&arguments.at).await?;

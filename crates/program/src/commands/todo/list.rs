@@ -1,21 +1,25 @@
 //! `tenure todo list` and `show`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tenure_server::PAGE_MAX;
 use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{Drift, Now, Receipt};
 
 use super::desk::{Desk, todos};
-use super::gates::artifact;
+use super::gates::{Deadline, artifact};
 use super::shown::{Shown, table, whole};
 use crate::cli::{TodoList, TodoOne};
 use crate::client::{Reply, Target};
 use crate::database::run as block_on;
 use crate::outcome::{Error, Outcome};
 use crate::output::{Output, grouped};
+
+/// Whoever looks waits no longer than this for the files that proofs name. Of what was not read by then nothing is said.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// As the service has it; what was fetched in several pages is shown as one.
 #[derive(Serialize, Deserialize)]
@@ -28,9 +32,27 @@ struct Page {
 impl Page {
     fn read(&self) -> Result<Vec<Shown>, Error> {
         let read = self.items.iter().map(|raw| serde_json::from_str::<Shown>(raw.get()));
-        read.collect::<Result<_, _>>()
-            .map_err(|why| Error::Strange(format!("an answer that does not fit: {why}")))
+        read.collect::<Result<_, _>>().map_err(unfit)
     }
+}
+
+fn unfit(why: serde_json::Error) -> Error {
+    Error::Strange(format!("an answer that does not fit: {why}"))
+}
+
+/// A task as the service tells it, with what is found of its proof here.
+fn with_drift(told: Box<RawValue>, found: &Shown) -> Result<Box<RawValue>, Error> {
+    #[derive(Deserialize)]
+    struct Stale {
+        stale: Vec<String>,
+    }
+    if serde_json::from_str::<Stale>(told.get()).map_err(unfit)?.stale == found.stale {
+        return Ok(told);
+    }
+    let stale = to_raw_value(&found.stale).map_err(unfit)?;
+    let mut fields: BTreeMap<&str, &RawValue> = serde_json::from_str(told.get()).map_err(unfit)?;
+    fields.insert("stale", &stale);
+    to_raw_value(&fields).map_err(unfit)
 }
 
 /// What is asked for, in one state or in all.
@@ -54,17 +76,21 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
         (None, TodoList { ready: true, .. }) => vec![Some("Draft")],
         (None, _) => vec![Some("Claimed"), Some("Draft")],
     };
-    let (page, items) = block_on(async {
+    let (mut page, items) = block_on(async {
         let desk = Desk::look(&arguments.at).await?;
-        let me = desk.attend().await?.unwrap_or_else(|| desk.me());
+        // Whose tasks are asked for by somebody whose session has ended, nobody can say.
+        let me = if arguments.mine { desk.whose().await? } else { desk.attend().await };
+        let me = me.unwrap_or_else(|| desk.me());
         let mut found = Page { items: Vec::new(), next_cursor: None, total: Some(0) };
         for state in states {
             fetch(&desk, &asked(arguments, &me, state), arguments.limit, &mut found).await?;
         }
-        let items = if arguments.form.json { Vec::new() } else { here(&desk, found.read()?).await? };
+        let items = here(&desk, found.read()?).await?;
         Ok((found, items))
     })?;
     if arguments.form.json {
+        let told = std::mem::take(&mut page.items).into_iter().zip(&items);
+        page.items = told.map(|(told, found)| with_drift(told, found)).collect::<Result<_, _>>()?;
         output.json(&page)?;
         return Ok(Outcome::Done);
     }
@@ -85,23 +111,28 @@ async fn here(desk: &Desk, todos: Vec<Shown>) -> Result<Vec<Shown>, Error> {
     // It starts processes: only where something was proved.
     let proved = desk.workspace.as_ref().filter(|_| todos.iter().any(|todo| todo.proved_tree.is_some()));
     let tree = proved.and_then(|workspace| workspace.tree().ok());
+    let deadline = Deadline::new(LOOK);
     let mut told = Vec::with_capacity(todos.len());
     for todo in todos {
-        let files = drifted(desk, &todo).await?;
+        let files = drifted(desk, &todo, deadline).await?;
         told.push(todo.on(tree.as_deref(), files));
     }
     Ok(told)
 }
 
 /// The files that its newest proof names and that are not as they were. The tree does not tell: what git ignores is not in it.
-async fn drifted(desk: &Desk, todo: &Shown) -> Result<Vec<Drift>, Error> {
+async fn drifted(desk: &Desk, todo: &Shown, deadline: Deadline) -> Result<Vec<Drift>, Error> {
     let looks_at_a_file = |gate: &String| gate.parse::<Gate>().is_ok_and(|gate| gate.path().is_some());
     let looks = todo.proved_tree.is_some() && todo.gates.iter().any(looks_at_a_file);
     let Some(workspace) = desk.workspace.as_ref().filter(|_| looks) else { return Ok(Vec::new()) };
     let target = Target::new(["v1", "todos", &todo.todo_id, "receipt"]);
     let Receipt { proof, proved_at, .. } = desk.client.get(target).await?.read()?;
-    let found = |path: &String| artifact(workspace, path).map(|artifact| artifact.sha256);
-    let artifacts = proof.artifacts.iter().map(|one| (one.path.clone(), found(&one.path))).collect();
+    let mut artifacts = BTreeMap::new();
+    for path in proof.artifacts.iter().map(|one| &one.path) {
+        if let Ok(found) = artifact(workspace, path, deadline).await {
+            artifacts.insert(path.clone(), found.map(|found| found.sha256));
+        }
+    }
     // Its age and its plan are told with the task.
     Ok(proof.drift(proved_at, &Now { at: proved_at, tree: None, artifacts: &artifacts, plan: None }))
 }
@@ -136,21 +167,21 @@ pub fn show(arguments: &TodoOne, output: &mut Output) -> Result<Outcome, Error> 
     let TodoOne { id, at, form } = arguments;
     let (reply, titles, todo) = block_on(async {
         let desk = Desk::look(at).await?;
-        desk.attend().await?;
+        desk.attend().await;
         let reply = one(&desk, id).await?;
         let todo: Shown = reply.read()?;
         let mut titles = BTreeMap::new();
-        for other in todo.depends.iter().chain(&todo.parent) {
+        for other in todo.depends.iter().chain(&todo.parent).filter(|_| !form.json) {
             let other: Shown = one(&desk, other).await?.read()?;
             titles.insert(other.todo_id.clone(), format!("({}, {})", other.title, other.state));
         }
-        let todo = if form.json { Vec::new() } else { here(&desk, vec![todo]).await? };
-        Ok((reply, titles, todo))
+        Ok((reply, titles, here(&desk, vec![todo]).await?))
     })?;
-    if form.json {
-        output.line(&reply.text)?;
-        return Ok(Outcome::Done);
+    for todo in &todo {
+        match form.json {
+            true => output.line(with_drift(reply.read()?, todo)?)?,
+            false => whole(todo, &titles, output)?,
+        }
     }
-    todo.iter().try_for_each(|todo| whole(todo, &titles, output))?;
     Ok(Outcome::Done)
 }

@@ -1,5 +1,6 @@
 //! `tenure todo receipt`, and how `tenure verify` checks such a file: by itself, without asking anybody, and where its list is, against that.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
@@ -12,7 +13,7 @@ use tenure_systems::todos::plan::Plan;
 use tenure_systems::todos::receipt::{FORMAT, Now, Receipt};
 
 use super::desk::{Desk, actor, file, here, repository};
-use super::gates::artifact;
+use super::gates::{Deadline, artifact};
 use super::shown::Shown;
 use crate::cli::TodoReceipt;
 use crate::client::{Client, Loops, Target};
@@ -29,6 +30,7 @@ pub fn run(arguments: &TodoReceipt, output: &mut Output) -> Result<Outcome, Erro
     let TodoReceipt { id, file, at } = arguments;
     let reply = block_on(async {
         let desk = Desk::look(at).await?;
+        desk.attend().await;
         desk.client.get(Target::new(["v1", "todos", id, "receipt"])).await
     })?;
     match file.as_deref() {
@@ -146,8 +148,15 @@ fn held(receipt: &Receipt) -> Result<Option<Held>, Error> {
     }
     let gates: Result<Vec<Gate>, _> = todo.gates.iter().map(|gate| gate.parse()).collect();
     let plan = gates.ok().zip(todo.plan_version).map(|(gates, version)| Plan { version, gates });
-    let found = |path: &String| artifact(&workspace, path).map(|artifact| artifact.sha256);
-    let artifacts = receipt.proof.artifacts.iter().map(|one| (one.path.clone(), found(&one.path))).collect();
+    let artifacts = block_on(async {
+        let mut found = BTreeMap::new();
+        for path in receipt.proof.artifacts.iter().map(|one| &one.path) {
+            // Whoever asks about one receipt waits until all that it names is read.
+            let artifact = artifact(&workspace, path, Deadline::never()).await?;
+            found.insert(path.clone(), artifact.map(|artifact| artifact.sha256));
+        }
+        Ok(found)
+    })?;
     let tree = workspace.tree()?;
     let now = Now { at: now(), tree: Some(&tree), artifacts: &artifacts, plan: plan.as_ref() };
     held.stale.extend(receipt.proof.drift(receipt.proved_at, &now).iter().map(ToString::to_string));

@@ -54,9 +54,33 @@ pub fn export(arguments: &TodoExport, output: &mut Output) -> Result<Outcome, Er
     let bodies = database::with(&url, Access::Existing, Kept)?;
     whole(&file, |out| Ok(out.write_all(&text)?))?;
     whole(&beside(&file), |out| Ok(out.write_all(&bodies)?))?;
+    if arguments.form.json {
+        output.json(&Exported {
+            bodies: beside(&file),
+            entries: end.entries,
+            file,
+            head: end.chain,
+            items: end.items,
+            lifecycles: end.lifecycles,
+        })?;
+        return Ok(Outcome::Done);
+    }
     output.line(format_args!("{file}: {}", sums(end.entries, end.items, end.lifecycles)))?;
     output.line(format_args!("head {}", end.chain))?;
     Ok(Outcome::Done)
+}
+
+/// What was written where.
+#[derive(Serialize)]
+struct Exported {
+    /// The file with what the log names by hash.
+    bodies: String,
+    entries: u64,
+    file: String,
+    /// Of the chain of the log: what `tenure verify --head` takes.
+    head: Hash,
+    items: u64,
+    lifecycles: u64,
 }
 
 /// The log as a file has it.
@@ -141,19 +165,35 @@ pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error>
         return Err(Error::Unsound { file, fault: fault.to_string() });
     }
     let (mine, _) = database::with(&url, Access::MayCreate, Whole)?;
-    match compare(&mine, &theirs) {
-        Found::Same => output.line("nothing to join: both are the same")?,
-        Found::MineIsAhead => output.line("nothing to join: this list has all of it and more")?,
+    let found = compare(&mine, &theirs);
+    let (said, entries) = match found {
+        Found::Same => ("nothing to join: both are the same".to_string(), None),
+        Found::MineIsAhead => ("nothing to join: this list has all of it and more".to_string(), None),
         Found::Diverged { line, mine, theirs } => {
             let (here, there) = (told(&mine), told(&theirs));
             return Err(Error::Diverged { file, url, position: line, here, there });
         }
         Found::TheirsIsAhead => {
             let joined = database::with(&url, Access::MayCreate, Forward { file: &file })?;
-            output.line(format_args!("{file}: joined; this list has {joined} entries now"))?;
+            (format!("{file}: joined; this list has {joined} entries now"), Some(joined))
         }
+    };
+    match arguments.form.json {
+        true => output.json(&Joined { entries, file, joined: entries.is_some() })?,
+        false => output.line(said)?,
     }
     Ok(Outcome::Done)
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Joined {
+    /// Of this list, where something was joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<u64>,
+    file: String,
+    /// False: there was nothing that this list has not.
+    joined: bool,
 }
 
 struct Forward<'a> {

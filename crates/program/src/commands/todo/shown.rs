@@ -50,6 +50,14 @@ impl Shown {
         self.last_word(gate).is_some_and(|last| last.approved)
     }
 
+    /// Whether a proof of it is of any use that this agent brings: the task is theirs, or it is proved already and may be proved again.
+    pub fn may_be_proved_by(&self, agent: &str) -> bool {
+        match self.state.as_str() {
+            "Claimed" => self.owner_id.as_deref() == Some(agent),
+            state => state == "Verified",
+        }
+    }
+
     /// What was last said to a gate: it counts.
     fn last_word(&self, gate: &str) -> Option<&Attested> {
         self.attestations.iter().rev().find(|one| one.gate == gate)
@@ -164,5 +172,7 @@ pub fn whole(todo: &Shown, titles: &BTreeMap<String, String>, output: &mut Outpu
     for drift in &todo.stale {
         output.line(format_args!("{} {drift}", styled(NOTE, "stale:")))?;
     }
-    output.line(format_args!("added {} by {}", clock(&todo.created_at), todo.created_by))
+    // In which session is of no use to anybody who reads it here.
+    let by = todo.created_by.split('/').next().unwrap_or_default();
+    output.line(format_args!("added {} by {by}", clock(&todo.created_at)))
 }

@@ -15,7 +15,7 @@ fn an_agent_answers_no_gate_wherever_the_list_is() {
         for word in [["inbox", "approve", &id], ["todo", "attest", &id]] {
             let all: Vec<&str> = word.into_iter().chain(place).chain(["--store", "repo"]).collect();
             let own = agent.run(&all).code(1);
-            assert!(own.stderr.contains("FORBIDDEN"), "{own:?}");
+            assert!(own.stderr.contains("FORBIDDEN") && own.stderr.contains("you are worker:ann"), "{own:?}");
         }
         assert_eq!(repository.shown(&id)["attestations"], serde_json::json!([]), "nothing was said");
     };
@@ -48,7 +48,8 @@ fn an_agent_gives_itself_no_other_plan_and_the_log_names_who_did() {
     let agent = repository.session("ann");
     agent.run(&["todo", "claim", &id]).code(0);
     let own = agent.run(&["todo", "plan", &id, "--gate", "cmd:true"]).code(1);
-    assert!(own.stderr.contains("FORBIDDEN"), "{own:?}");
+    let said = "error: FORBIDDEN: `plan` is for api or human or admin, and you are worker:ann\n";
+    assert!(own.stderr.contains(said), "{own:?}");
     assert_eq!(repository.shown(&id)["gates"], serde_json::json!(["cmd:false"]));
     repository.run(&["todo", "plan", &id, "--gate", "cmd:true"]).env("USER", "eve").code(0);
     let log = repository.run(&["log", "--db", &format!("sqlite:{}", repository.path(".tenure/todo.db"))]);

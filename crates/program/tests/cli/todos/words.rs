@@ -33,6 +33,33 @@ fn a_no_names_commands_and_not_the_events_of_the_kernel() {
     said(&["todo", "release", &id], "is Verified, which is final: nobody holds it");
 }
 
+#[test]
+fn a_slip_is_answered_with_what_is_wrong_with_it() {
+    let repository = Repository::branched("todos_slips");
+    let id = repository.added(&["Given up by nobody"]);
+    let ann = repository.session("ann");
+    let long = "x".repeat(10_000);
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["todo", "import", "/dev/zero"], 2, "it has more than 4 MiB"),
+        (&["todo", "add", " "], 1, "title: it is empty"),
+        (&["todo", "add", &long], 1, "title: one line of at most 500 bytes, and it has 10000"),
+        (&["todo", "add", "x", "--priority", "soon"], 64, "a number from -100 to 100"),
+        (&["todo", "add", "x", "--depends", "01M7ZZZZZZZZZZZZZZZZZZZZZZ"], 1, "look for a slip"),
+        (&["todo", "list", "--limit", "0"], 64, "a number, 1 or more"),
+        (&["todo", "depend", &id], 64, "--on <ID>"),
+        (&["todo", "receipt", &id], 1, "nobody has finished it"),
+        (
+            &["todo", "abandon", &id, "--reason", "no"],
+            1,
+            "you are worker:ann; what you have claimed yourself",
+        ),
+    ];
+    for (arguments, code, expected) in cases {
+        let run = ann.run(arguments).code(code);
+        assert!(run.stderr.contains(expected), "{expected}: {run:?}");
+    }
+}
+
 // covers: T-04
 #[test]
 fn a_gate_that_waits_for_a_person_has_not_failed() {

@@ -46,6 +46,21 @@ impl Workspace {
 impl Trees<'_> {
     /// The tree as it is now.
     pub fn now(&self) -> Result<String, NotGit> {
+        let but_own = format!(":(top,exclude){FOLDER}");
+        self.said(["add", "--all", "--", ".", &but_own])?;
+        if self.may_have_own {
+            self.said(["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", FOLDER])?;
+        }
+        self.said(["write-tree"])
+    }
+
+    /// The files in which two trees differ that were made here.
+    pub fn between(&self, one: &str, other: &str) -> Result<Vec<String>, NotGit> {
+        let said = self.said(["diff-tree", "-r", "--name-only", one, other])?;
+        Ok(said.lines().map(str::to_string).collect())
+    }
+
+    fn said<const N: usize>(&self, arguments: [&str; N]) -> Result<String, NotGit> {
         let (index, made) = (self.scratch.path().join("index"), self.scratch.path().join("objects"));
         let objects: PathBuf = self.workspace.common_dir().join("objects");
         let variables: [(&str, &OsStr); 3] = [
@@ -53,13 +68,7 @@ impl Trees<'_> {
             ("GIT_OBJECT_DIRECTORY", made.as_os_str()),
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str()),
         ];
-        let but_own = format!(":(top,exclude){FOLDER}");
-        self.workspace.said(["add", "--all", "--", ".", &but_own], &variables)?;
-        if self.may_have_own {
-            let remove = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", FOLDER];
-            self.workspace.said(remove, &variables)?;
-        }
-        Ok(text(&self.workspace.said(["write-tree"], &variables)?))
+        Ok(text(&self.workspace.said(arguments, &variables)?))
     }
 }
 

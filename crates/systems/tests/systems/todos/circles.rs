@@ -64,3 +64,26 @@ fn a_circle_that_came_from_elsewhere_is_found_with_all_that_are_in_it() {
         assert!(look(Scope::All, None).await.is_sound());
     });
 }
+
+// covers: T-17, T-13
+#[test]
+fn two_who_close_a_circle_at_the_same_time_leave_what_was_there_before() {
+    on_each(async |url| {
+        let tenure = Tenure::open(&url).await.unwrap();
+        let pat = person(&tenure, Role::Human);
+        let cellar = added(&pat, New::titled("cellar")).await;
+        for round in 0..6 {
+            let walls = added(&pat, New { depends: vec![cellar], ..New::titled(format!("walls {round}")) });
+            let roof = added(&pat, New { depends: vec![cellar], ..New::titled(format!("roof {round}")) });
+            let (walls, roof) = (walls.await, roof.await);
+            let at = branch();
+            let closes = async |id, on| pat.depend(id, &[cellar, on], &[], Some(&at)).await;
+            let (one, other) = tokio::join!(closes(walls, roof), closes(roof, walls));
+            assert!(one.is_err() || other.is_err(), "{round}: nobody waits for themselves");
+            for id in [walls, roof] {
+                let depends = pat.task(id).await.unwrap().depends();
+                assert!(depends.contains(&cellar), "{round}: {depends:?}");
+            }
+        }
+    });
+}

@@ -96,7 +96,7 @@ fn a_verified_task_without_its_receipt_is_found_and_so_is_a_receipt_under_anothe
 }
 
 /// Somebody who writes to the file past Tenure, and past the walls of its schema.
-fn intruder(url: &str) -> Connection {
+pub fn intruder(url: &str) -> Connection {
     let file = Connection::open(url.strip_prefix("sqlite:").unwrap()).unwrap();
     let walls: Vec<String> = {
         let mut asked = file.prepare("select name from sqlite_master where type = 'trigger'").unwrap();
