@@ -42,8 +42,8 @@ pub use kept::{
     Asked, Claim, Decomposed, Enqueued, Evidence, Judged, TruthBit, Validation, Verdict, VerdictOf,
 };
 pub use running::{Counters, Part, Retries, Running, Settings, start};
-pub use validation::{EVIDENCE_MAX, NewValidation};
-pub use verdict::VALIDATIONS_MAX;
+pub use validation::{EVIDENCE_MAX, EXTRACTED_VALUE_BYTES_MAX, NOTES_BYTES_MAX, NewValidation};
+pub use weighing::VALIDATIONS_MAX;
 
 /// The operations on claims, for whoever a handle acts for, in its store.
 #[derive(Clone, Debug)]

@@ -121,9 +121,11 @@ pub fn holds(draft: &Draft, item: &Item, guard: &Guard, case: &Case) -> bool {
         Guard::SameProof => {
             !case.records.is_empty() && case.records.iter().all(|record| is_kept(draft, item, record))
         }
-        Guard::Workspace | Guard::GatesPass | Guard::Decomposition | Guard::OutputBundle => {
-            case.attests.contains(guard)
-        }
+        Guard::Workspace
+        | Guard::GatesPass
+        | Guard::Decomposition
+        | Guard::OutputBundle
+        | Guard::Judgement => case.attests.contains(guard),
         Guard::Payload(comparison) => {
             let payload = draft.world().payloads.get(&item.id).and_then(|body| body.value());
             payload.is_some_and(|payload| comparison.holds(&payload))
@@ -182,6 +184,9 @@ pub fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
         }
         Guard::OutputBundle => {
             "it is executed with one output bundle (DeliverOutput, under this lease), and never by a commit of one's own".into()
+        }
+        Guard::Judgement => {
+            "it is handed in by whoever prepared it, as what it is (SubmitValidation), and never by a move of one's own".into()
         }
         Guard::SameProof => "it is verified with another proof".into(),
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => {

@@ -50,7 +50,7 @@ fn is_about_the_request(guard: &Guard) -> bool {
     match guard {
         Guard::Permanent | Guard::Reason | Guard::Owner | Guard::LiveSession => true,
         Guard::SameProof | Guard::Workspace | Guard::GatesPass => true,
-        Guard::Decomposition | Guard::OutputBundle => true,
+        Guard::Decomposition | Guard::OutputBundle | Guard::Judgement => true,
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::NoOtherRunning => false,
         Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => false,
     }

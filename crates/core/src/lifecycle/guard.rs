@@ -43,10 +43,12 @@ pub enum Guard {
     Decomposition,
     /// Attested: the commit writes one output bundle, which fits its schema, and the gate that will judge it.
     OutputBundle,
+    /// Attested: the item says whose judgement it is, it is theirs, and they hand it in.
+    Judgement,
     Payload(Comparison),
 }
 
-const WORDS: [(&str, Guard); 14] = [
+const WORDS: [(&str, Guard); 15] = [
     ("attempts left", Guard::AttemptsLeft),
     ("attempts exhausted", Guard::AttemptsExhausted),
     ("permanent", Guard::Permanent),
@@ -61,6 +63,7 @@ const WORDS: [(&str, Guard); 14] = [
     ("gates pass", Guard::GatesPass),
     ("decomposition", Guard::Decomposition),
     ("output bundle", Guard::OutputBundle),
+    ("judgement", Guard::Judgement),
 ];
 
 impl Guard {
@@ -70,8 +73,8 @@ impl Guard {
     }
 
     /// Those that a system establishes.
-    pub const ATTESTED: [Guard; 4] =
-        [Guard::Workspace, Guard::GatesPass, Guard::Decomposition, Guard::OutputBundle];
+    pub const ATTESTED: [Guard; 5] =
+        [Guard::Workspace, Guard::GatesPass, Guard::Decomposition, Guard::OutputBundle, Guard::Judgement];
 
     pub fn is_attested(&self) -> bool {
         Guard::ATTESTED.contains(self)
@@ -88,7 +91,7 @@ impl Guard {
             Guard::Decomposition => Code::NotDecomposed,
             Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => Code::TransitionRefused,
             Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => Code::TransitionRefused,
-            Guard::OutputBundle => Code::TransitionRefused,
+            Guard::OutputBundle | Guard::Judgement => Code::TransitionRefused,
         }
     }
 }

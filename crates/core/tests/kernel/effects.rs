@@ -247,15 +247,19 @@ fn an_effect_is_not_folded_into_what_the_same_commit_ends() {
 #[test]
 fn submitting_supersedes_the_older_judgement_of_the_same_key() {
     for by_effect in [false, true] {
-        let mut bench = Bench::new();
+        // A ticket may move a validation only where nobody has to attest whose judgement it is.
+        let shipped = include_str!("../../../../lifecycles/validation.md");
+        let unguarded = shipped.replace("| judgement |", "|           |");
+        assert_ne!(unguarded, shipped);
+        let mut bench = if by_effect { Bench::with(&unguarded) } else { Bench::new() };
         let payload = |v: &str| format!(r#"{{"claim_id":"c","truthbit_id":"b","validator_key":"{v}"}}"#);
         let [first, second, other] =
             ["b/v", "b/v", "b/w"].map(|v| bench.create("human:v", "validation", &payload(v)));
         let verdict = || creating(new("verdict", r#"{"claim_id":"c"}"#));
-        bench.ask("human:v", step_with(first, "submit", verdict()));
-        bench.ask("human:w", step_with(other, "submit", verdict()));
+        bench.ask("human:v", submit_with(first, verdict()));
+        bench.ask("human:w", submit_with(other, verdict()));
         match by_effect {
-            false => assert!(bench.ask("human:v", step_with(second, "submit", verdict())).is_yes()),
+            false => assert!(bench.ask("human:v", submit_with(second, verdict())).is_yes()),
             true => {
                 let ticket = bench.create("human:v", "ticket", r#"{"title":"t"}"#);
                 assert!(
@@ -271,8 +275,24 @@ fn submitting_supersedes_the_older_judgement_of_the_same_key() {
         let verdicts = bench.world.items.values().filter(|item| &*item.table.kind == "verdict").count();
         assert_eq!(verdicts, 1, "two changes, one recomputation");
         // A late submit answers the state it found.
-        assert!(matches!(bench.ask("human:v", step_with(first, "submit", verdict())), Answer::Same(_)));
+        assert!(matches!(bench.ask("human:v", submit_with(first, verdict())), Answer::Same(_)));
     }
+}
+
+// covers: C-09, C-14
+#[test]
+fn a_judgement_is_handed_in_by_its_system_and_by_no_move_of_ones_own() {
+    let mut bench = Bench::new();
+    let payload = r#"{"claim_id":"c","truthbit_id":"b","validator_key":"b/v"}"#;
+    let [first, forged] = ["human:v", "api:x"].map(|creator| bench.create(creator, "validation", payload));
+    assert!(bench.ask("human:v", submit_with(first, Effects::default())).is_yes());
+    for actor in ["api:x", "human:v", "admin:a"] {
+        assert_eq!(bench.refusal(actor, step(forged, "submit")), "TRANSITION_REFUSED");
+    }
+    let ticket = bench.create("human:v", "ticket", r#"{"title":"t"}"#);
+    let by_effect = step_with(ticket, "approve", moving(forged, "submit"));
+    assert_eq!(bench.refusal("human:v", by_effect), "TRANSITION_REFUSED");
+    assert_eq!((bench.state(first), bench.state(forged)), ("submitted", "pending"));
 }
 
 // covers: K-37

@@ -332,6 +332,12 @@ pub fn step_for(item: ItemId, event: &str, reason: &str) -> Command {
     Command::Move(Move { reason: Some(reason.to_string()), ..Move::new(item, event.parse().unwrap()) })
 }
 
+/// A validation is handed in, as its system does that: it is the validator's own.
+pub fn submit_with(item: ItemId, effects: Effects) -> Command {
+    let attests = vec![Guard::Judgement];
+    Command::Move(Move { effects, attests, ..Move::new(item, "submit".parse().unwrap()) })
+}
+
 pub fn step_with(item: ItemId, event: &str, effects: Effects) -> Command {
     Command::Move(Move { effects, ..Move::new(item, event.parse().unwrap()) })
 }

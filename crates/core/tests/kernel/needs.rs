@@ -174,7 +174,7 @@ fn lanes_and_sessions_are_decided_over_what_their_requests_need() {
         ask_twice(
             &mut bench,
             "human:v",
-            step_with(validation, "submit", creating(new("verdict", r#"{"claim_id":"c"}"#))),
+            submit_with(validation, creating(new("verdict", r#"{"claim_id":"c"}"#))),
         );
         bench.wait(seconds(1));
     }

@@ -138,7 +138,7 @@ pub async fn the_newer_supersedes_the_older_in_one_batch<H: Harness>(bench: &Ben
     for _ in 0..3 {
         ids.push(bench.create(new("validation", payload)).await);
     }
-    let submits: Vec<_> = ids.iter().map(|id| request("api:test", step(*id, "submit"))).collect();
+    let submits: Vec<_> = ids.iter().map(|id| request("api:test", submit(*id))).collect();
     assert!(bench.batch(&submits).await.iter().all(|reply| reply.fresh));
     let mut states = Vec::new();
     for id in ids {

@@ -4,6 +4,7 @@ use tenure_core::actor::Actor;
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::body::Body;
 use tenure_core::id::{ExecutionId, ItemId};
+use tenure_core::lifecycle::guard::Guard;
 use tenure_core::lifecycle::shipped::SHIPPED;
 use tenure_core::request::*;
 use tenure_core::time::Time;
@@ -127,6 +128,12 @@ pub fn release(execution: ExecutionId) -> Command {
 
 pub fn step(item: ItemId, event: &str) -> Command {
     Command::Move(Move::new(item, event.parse().unwrap()))
+}
+
+/// A validation is handed in, as its system does that.
+pub fn submit(item: ItemId) -> Command {
+    let attests = vec![Guard::Judgement];
+    Command::Move(Move { attests, ..Move::new(item, "submit".parse().unwrap()) })
 }
 
 pub fn cancel(item: ItemId) -> Command {

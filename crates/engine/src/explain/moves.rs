@@ -98,8 +98,10 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     }
     let (id, kind) = (item.id, &item.table.kind);
     let mut guards = rows.iter().flat_map(|row| &row.guards);
-    // The holder's, over the API, as whatever else is written under a lease.
-    if guards.clone().any(|guard| matches!(guard, Guard::Decomposition | Guard::OutputBundle)) {
+    // The holder's, over the API, as whatever else is written under a lease; a validator's, with the judgement.
+    let is_asked =
+        |guard: &Guard| matches!(guard, Guard::Decomposition | Guard::OutputBundle | Guard::Judgement);
+    if guards.clone().any(is_asked) {
         return None;
     }
     let is_attested = guards.any(Guard::is_attested);

@@ -215,6 +215,10 @@ fn who_asks_says_the_token() {
         let submit = format!("/v0.1/validations/{}/submit", text(&pending, "id"));
         let judged = json!({ "outcome": "supports", "confidence": 1 });
         as_who(&service, &other, Method::POST, &submit, judged.clone()).await.no(403, "FORBIDDEN");
+        let plainly = format!("/v1/items/{}/submit", text(&pending, "id"));
+        for token in [&other, &human, &admin] {
+            as_who(&service, token, Method::POST, &plainly, json!({})).await.no(409, "TRANSITION_REFUSED");
+        }
         as_who(&service, &human, Method::POST, &submit, judged).await.yes(200);
         as_who(&service, &worker, Method::POST, &of_bit, json!({})).await.no(403, "FORBIDDEN");
         let enqueue = format!("/v0.1/claims/{claim}/enqueue-decomposition");

@@ -6,6 +6,7 @@ pub mod text;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,11 @@ pub type Decomposing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Part>, NotDeco
 pub trait Decomposer: Send + Sync + 'static {
     /// All parts, or none: half a set is no answer.
     fn decompose<'a>(&'a self, statement: &'a Statement) -> Decomposing<'a>;
+
+    /// How long it may need for one claim, all its calls and waits together. None: it does not know, and is held to what is usual.
+    fn needs_at_most(&self) -> Option<Duration> {
+        None
+    }
 
     /// It only computes, waits for nobody and is through with a text of this size sooner than a thread is woken. Then it needs none of
     /// its own, and nobody looks after its time.

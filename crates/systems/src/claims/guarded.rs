@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use super::decompose::{Decomposer, NotDecomposed, Part, Statement};
 use crate::time::within;
 
-/// A text of some thousand words is taken apart in milliseconds, by a model in some ten seconds.
+/// For a decomposer that does not say how long it needs. A text of some thousand words is taken apart in milliseconds.
 const LIMIT: Duration = Duration::from_secs(45);
 /// What waits is stopped at its limit; what spins is given up so much later.
 const SLACK: Duration = Duration::from_secs(1);
@@ -26,7 +26,8 @@ type Chosen = Arc<dyn Fn(&str) -> Arc<dyn Decomposer> + Send + Sync>;
 #[derive(Clone)]
 pub struct Guarded {
     chosen: Chosen,
-    limit: Duration,
+    /// None: as long as each of them says that it needs.
+    limit: Option<Duration>,
     /// Started when they are needed first: most who hold this decompose nothing.
     threads: Arc<OnceLock<Result<Threads, NotStarted>>>,
 }
@@ -44,7 +45,7 @@ pub struct NotStarted(String);
 
 impl Guarded {
     pub fn new(chosen: impl Fn(&str) -> Arc<dyn Decomposer> + Send + Sync + 'static) -> Guarded {
-        Guarded { chosen: Arc::new(chosen), limit: LIMIT, threads: Arc::default() }
+        Guarded { chosen: Arc::new(chosen), limit: None, threads: Arc::default() }
     }
 
     /// One decomposer for every domain.
@@ -53,9 +54,9 @@ impl Guarded {
         Guarded::new(move |_| decomposer.clone())
     }
 
-    /// How long a decomposer may take for one claim.
+    /// How long any decomposer may take for one claim, whatever it says itself.
     pub fn limit(self, limit: Duration) -> Guarded {
-        Guarded { limit, ..self }
+        Guarded { limit: Some(limit), ..self }
     }
 
     /// Where whoever uses decomposers can run too: nothing of the program's waits for it.
@@ -66,17 +67,17 @@ impl Guarded {
     }
 
     pub async fn decompose(&self, statement: Statement) -> Result<Vec<Part>, NotDecomposed> {
-        let late = || NotDecomposed(format!("the decomposer did not answer within {:?}", self.limit));
         let decomposer = (self.chosen)(&statement.domain);
+        let limit = self.limit.or_else(|| decomposer.needs_at_most()).unwrap_or(LIMIT);
+        let late = || NotDecomposed(format!("the decomposer did not answer within {limit:?}"));
         if decomposer.is_quick(statement.text.len()) {
             let decomposed = caught(async { decomposer.decompose(&statement).await }).await;
             return decomposed.unwrap_or_else(|words| Err(panicked(&words)));
         }
-        let limit = self.limit;
         let handle = self.handle().map_err(|why| NotDecomposed(why.to_string()))?;
         let inside = handle.clone();
         let run = move || inside.block_on(async { within(limit, decomposer.decompose(&statement)).await });
-        match within(self.limit + SLACK, handle.spawn_blocking(run)).await {
+        match within(limit.saturating_add(SLACK), handle.spawn_blocking(run)).await {
             Ok(Ok(Ok(parts))) => parts,
             Ok(Ok(Err(_))) | Err(_) => Err(late()),
             Ok(Err(ended)) => Err(NotDecomposed(match ended.try_into_panic() {

@@ -4,8 +4,10 @@ use tenure::core::actor::{Actor, Role};
 use tenure::core::answer::Answer;
 use tenure::core::id::{ItemId, RecordId};
 use tenure::core::item::{Item, Link};
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, Create, Effects, Move, NewRecord};
 use tenure::core::word::EventName;
+use tenure::databases::Whole;
 
 use super::claim::named;
 use super::kept::{
@@ -16,6 +18,10 @@ use super::{Claims, Error};
 
 /// Who needs more to judge one small statement judges several.
 pub const EVIDENCE_MAX: usize = 100;
+/// Some pages: what is longer is evidence. All judgements of a claim are read for each of its verdicts.
+pub const NOTES_BYTES_MAX: usize = 16 << 10;
+/// The value that was found, as JSON. What is larger is a document, and evidence refers to it.
+pub const EXTRACTED_VALUE_BYTES_MAX: usize = 16 << 10;
 const PENDING: &str = "pending";
 
 #[derive(Clone, Debug)]
@@ -49,6 +55,9 @@ impl Claims {
             Answer::Created(item) => item,
             no => return Err(Error::refused(no)),
         };
+        if !is_by(&item, actor) {
+            return Err(Error::forbidden(format!("validation {} is another validator's", item.id)));
+        }
         // A repeat finds it as it is now: whoever died between the two is helped over it.
         if payload.judged.full().is_some() {
             self.hand_in(item.id, claim.id, None).await?;
@@ -59,10 +68,12 @@ impl Claims {
     /// Hands a validation in. One that was handed in, superseded or invalidated is answered as it is.
     pub async fn submit_validation(&self, id: ItemId, judged: Judged) -> Result<Validation, Error> {
         self.item(VALIDATION, id).await?;
-        let found = self.validation(id).await?;
+        let whole = self.tenure.whole(id).await?;
+        let found = Validation::of(&whole).ok_or_else(|| Error::none(VALIDATION, id))?;
         let brought = (judged != Judged::default()).then_some(judged);
         if found.status == PENDING {
-            self.is_theirs(&found)?;
+            self.is_theirs(&whole)?;
+            self.claim_of(found.truthbit_id, Some(found.claim_id)).await?;
             let counted = brought.as_ref().unwrap_or(&found.judged);
             self.check(counted).await?;
             if counted.full().is_none() {
@@ -131,6 +142,14 @@ impl Claims {
         if judged.evidence_ids.len() > EVIDENCE_MAX {
             return Err(Error::invalid(format!("evidence_ids: at most {EVIDENCE_MAX}")));
         }
+        if judged.notes.as_ref().is_some_and(|notes| notes.len() > NOTES_BYTES_MAX) {
+            return Err(Error::invalid(format!("notes: at most {NOTES_BYTES_MAX} bytes")));
+        }
+        let value = judged.extracted_value.as_ref().map_or(0, |value| value.to_string().len());
+        if value > EXTRACTED_VALUE_BYTES_MAX {
+            let detail = format!("extracted_value: at most {EXTRACTED_VALUE_BYTES_MAX} bytes of JSON");
+            return Err(Error::invalid(detail));
+        }
         for id in &judged.evidence_ids {
             if self.evidence(*id).await?.is_none() {
                 return Err(Error::invalid(format!("evidence_ids: there is no evidence {id} in this store")));
@@ -139,25 +158,27 @@ impl Claims {
         Ok(())
     }
 
-    /// A judgement is handed in by whoever prepared it. An administrator may do what anybody may.
-    fn is_theirs(&self, validation: &Validation) -> Result<(), Error> {
-        let actor = self.tenure.actor();
-        let same =
-            validation.created_by.parse().is_ok_and(|by: Actor| by.id == actor.id && by.role == actor.role);
-        match same || actor.role == Role::Admin {
-            true => Ok(()),
-            false => Err(Error::forbidden(format!("validation {} is another validator's", validation.id))),
+    /// A judgement is handed in by whoever prepared it, and in nobody else's name. An administrator may do what anybody may.
+    fn is_theirs(&self, whole: &Whole) -> Result<(), Error> {
+        let (actor, id) = (self.tenure.actor(), whole.item.id);
+        if !is_by(&whole.item, actor) && actor.role != Role::Admin {
+            return Err(Error::forbidden(format!("validation {id} is another validator's")));
+        }
+        match own_payload(whole) {
+            Some(_) => Ok(()),
+            None => Err(Error::forbidden(format!("validation {id} is in another validator's name"))),
         }
     }
 
-    /// The submit, with the judgement that it brings and the recomputation that it asks for.
+    /// The submit, with the judgement that it brings and the recomputation that it asks for. Whoever asks was looked at before.
     async fn hand_in(&self, id: ItemId, claim: ItemId, brought: Option<Judged>) -> Result<(), Error> {
         let mut effects = Effects { creates: vec![recomputation(claim)?], ..Effects::default() };
         if let Some(judged) = brought {
             let (label, name) = (kept::label(JUDGEMENT), JUDGEMENT.parse()?);
             effects.records.push(NewRecord { label, name, body: kept::body(&judged)? });
         }
-        let submit = Move { effects, ..Move::new(id, event("submit")) };
+        let attests = vec![Guard::Judgement];
+        let submit = Move { effects, attests, ..Move::new(id, event("submit")) };
         match self.tenure.ask(Command::Move(submit)).await?.answer {
             Answer::Done(_) | Answer::Same(_) => Ok(()),
             no => Err(Error::refused(no)),
@@ -174,8 +195,20 @@ pub(super) fn is_validation(item: &Item) -> bool {
     item.table.kind.as_str() == VALIDATION
 }
 
+/// A restarted program is the same validator.
+fn is_by(item: &Item, actor: &Actor) -> bool {
+    item.created_by.id == actor.id && item.created_by.role == actor.role
+}
+
+/// What whoever created it says in their own name. Anybody may create an item that looks like a validation: in another's name it is none.
+pub(super) fn own_payload(whole: &Whole) -> Option<ValidationPayload> {
+    let payload: ValidationPayload = kept::read(whole.payload.as_ref())?;
+    let theirs = validator_key(payload.truthbit_id, &whole.item.created_by);
+    (payload.validator_key == theirs).then_some(payload)
+}
+
 /// Of a TruthBit and a validator one judgement counts. A restarted program is the same validator.
-pub(super) fn validator_key(truthbit: RecordId, actor: &Actor) -> String {
+fn validator_key(truthbit: RecordId, actor: &Actor) -> String {
     format!("{truthbit}/{}:{}", actor.role, actor.id)
 }
 

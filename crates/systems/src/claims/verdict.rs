@@ -9,21 +9,9 @@ use tenure::core::request::Command;
 use tenure::core::time::Time;
 use tenure::databases::PAGE_MAX;
 
-use super::kept::{self, Asked, CLAIM, COMPUTED, Judgements, SUBMITTED, VERDICT};
-use super::validation::{is_validation, recomputation};
+use super::kept::{self, Asked, CLAIM, COMPUTED, Judgements, VERDICT};
+use super::validation::recomputation;
 use super::{Claims, Error};
-
-/// A claim that more people have judged is none that this is made for: all of it is read for every verdict.
-pub const VALIDATIONS_MAX: usize = 10_000;
-
-/// What a computation of a claim's verdict begins with.
-#[derive(Debug, Default)]
-pub(super) struct Belongings {
-    /// Validations that were handed in, oldest first.
-    pub submitted: Vec<ItemId>,
-    /// The computation that came to a verdict last.
-    pub newest: Option<ItemId>,
-}
 
 impl Claims {
     /// The newest verdict on a claim and on its TruthBits.
@@ -81,25 +69,6 @@ impl Claims {
         }
     }
 
-    pub(super) async fn belongings(&self, claim: ItemId) -> Result<Belongings, Error> {
-        let (mut submitted, mut newest, mut validations) = (Vec::new(), None, 0);
-        self.look_at_belongings(claim, |item| {
-            newest = newest.max(computed(item));
-            validations += usize::from(is_validation(item));
-            if is_validation(item)
-                && item.state_name().as_str() == SUBMITTED
-                && validations <= VALIDATIONS_MAX
-            {
-                submitted.push(item.id);
-            }
-        })
-        .await?;
-        match validations > VALIDATIONS_MAX {
-            true => Err(Error::invalid(format!("claim {claim} has over {VALIDATIONS_MAX} validations"))),
-            false => Ok(Belongings { submitted, newest: newest.map(|(_, id)| id) }),
-        }
-    }
-
     /// Everything that has a link to a claim, oldest first. A page of it is held at a time.
     async fn look_at_belongings(&self, claim: ItemId, mut look: impl FnMut(&Item)) -> Result<(), Error> {
         let mut after = None;
@@ -115,7 +84,7 @@ impl Claims {
 }
 
 /// A computation that came to a verdict, and when. One that was put off may have after one that was asked for later.
-fn computed(item: &Item) -> Option<(Time, ItemId)> {
+pub(super) fn computed(item: &Item) -> Option<(Time, ItemId)> {
     let is_one = item.table.kind.as_str() == VERDICT && item.state_name().as_str() == COMPUTED;
     is_one.then_some((item.updated, item.id))
 }

@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 
 use tenure::core::actor::{Actor, Role};
 use tenure::core::id::{ItemId, RecordId};
+use tenure::core::item::Item;
 use tenure::core::time::Time;
-use tenure::databases::Whole;
+use tenure::databases::{PAGE_MAX, Whole};
 use tenure::{Done, Failure, Job, New, Tenure};
 
 use super::kept::{
-    self, AboutClaim, Judgements, OF_CLAIM, RECHECK, VERDICT, Validation, ValidationPayload, VerdictBody,
-    VerdictOf,
+    self, AboutClaim, Judgements, OF_CLAIM, RECHECK, SUBMITTED, VERDICT, Validation, VerdictBody, VerdictOf,
 };
 use super::policy::{Evidence, Judgement, Policy, Verdict, Weighed, weigh};
-use super::validation::validator_key;
+use super::validation::{is_validation, own_payload};
+use super::verdict::computed;
 use super::{Claims, Error};
 
 /// The name of the claim's own verdict among the records of a computation. Others are named by their TruthBits.
 const OF_THE_CLAIM: &str = "claim";
+/// A claim that more people have judged is none that this is made for: every judgement that counts is read for every verdict.
+pub const VALIDATIONS_MAX: usize = 10_000;
+/// Judgements that are held with their notes at a time. What is weighed of them is small; a body can be a mebibyte.
+const WHOLES_AT_ONCE: usize = 50;
 
 /// Computes the verdict that a job asks for.
 pub(super) async fn compute(tenure: Tenure, policy: &Policy, job: Job) -> Result<Done, Failure> {
@@ -59,18 +64,34 @@ impl Claims {
     async fn read(&self, claim: ItemId) -> Result<Read, Error> {
         self.decomposed(claim).await?;
         let truthbits = kept::truthbits(&self.tenure.whole(claim).await?);
-        let belongings = self.belongings(claim).await?;
-        let before = match belongings.newest {
-            Some(newest) => kept::verdicts(&self.tenure.whole(newest).await?),
-            None => Judgements::default(),
-        };
         let mut evidence: BTreeMap<ItemId, Evidence> = BTreeMap::new();
-        let mut judgements = Vec::new();
-        for whole in self.tenure.wholes(belongings.submitted).await? {
-            if let Some(validation) = counted(&whole, claim) {
-                judgements.extend(self.judgement(&whole, &validation, &mut evidence).await?);
+        let (mut judgements, mut submitted, mut newest, mut after) = (Vec::new(), 0, None, None);
+        loop {
+            let page = self.tenure.linked(claim, after, PAGE_MAX).await?;
+            newest = page.iter().filter_map(computed).max().max(newest);
+            let counting: Vec<ItemId> =
+                page.iter().filter(|item| is_submitted(item)).map(|item| item.id).collect();
+            submitted += counting.len();
+            if submitted > VALIDATIONS_MAX {
+                let detail = format!("claim {claim} has over {VALIDATIONS_MAX} validations that count");
+                return Err(Error::invalid(detail));
+            }
+            for some in counting.chunks(WHOLES_AT_ONCE) {
+                for whole in self.tenure.wholes(some.to_vec()).await? {
+                    if let Some(validation) = counted(&whole, claim) {
+                        judgements.extend(self.judgement(&whole, &validation, &mut evidence).await?);
+                    }
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => after = Some(last.id),
+                _ => break,
             }
         }
+        let before = match newest {
+            Some((_, newest)) => kept::verdicts(&self.tenure.whole(newest).await?),
+            None => Judgements::default(),
+        };
         let truthbits = truthbits.iter().map(|truthbit| truthbit.id.to_string()).collect();
         Ok(Read { truthbits, judgements, before })
     }
@@ -108,12 +129,14 @@ fn submitted_at(whole: &Whole) -> Time {
     whole.item.updated
 }
 
-/// A validation of this claim by whoever made it. Anybody may create an item that looks like one: in another's name it counts
-/// for nothing.
+/// What was superseded, withdrawn or never handed in is passed over, however much of it there is.
+fn is_submitted(item: &Item) -> bool {
+    is_validation(item) && item.state_name().as_str() == SUBMITTED
+}
+
+/// A validation of this claim by whoever made it. In another's name it counts for nothing.
 fn counted(whole: &Whole, claim: ItemId) -> Option<Validation> {
-    let payload: ValidationPayload = kept::read(whole.payload.as_ref())?;
-    let theirs = validator_key(payload.truthbit_id, &whole.item.created_by);
-    (payload.claim_id == claim && payload.validator_key == theirs).then(|| Validation::of(whole)).flatten()
+    own_payload(whole).filter(|payload| payload.claim_id == claim).and_then(|_| Validation::of(whole))
 }
 
 /// The snapshot: a verdict on the claim, one on each TruthBit, and the time for another look.

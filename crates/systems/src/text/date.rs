@@ -261,7 +261,7 @@ const YEARS: std::ops::RangeInclusive<u16> = 1000..=2199;
 
 fn year_alone(tokens: &Tokens<'_>, at: usize, before: Option<&Found<Date>>) -> Option<(Date, usize)> {
     let year = number(tokens, at, 4..=4).filter(|year| YEARS.contains(year))?;
-    if year_of_era(tokens, at).is_none() || quantity::is_unit(tokens, at + 1) {
+    if year_of_era(tokens, at).is_none() || quantity::is_unit(tokens, at + 1) || counts_things(tokens, at) {
         return None;
     }
     let previous = at.wrapping_sub(1);
@@ -272,6 +272,26 @@ fn year_alone(tokens: &Tokens<'_>, at: usize, before: Option<&Found<Date>>) -> O
     let listed = tokens.is_any(previous, &["and", "or", "through", "to", "until"])
         || matches!(tokens.mark(previous), Some('–' | '—' | '-' | ',' | '/'));
     (led || (goes_with && listed)).then_some((Date::Year(year), 1))
+}
+
+/// "by 1200 employees", "between 1200 and 1500 people": not "By 2030 emissions will fall", which begins a sentence.
+fn counts_things(tokens: &Tokens<'_>, at: usize) -> bool {
+    let previous = at.wrapping_sub(1);
+    if tokens.is_capital(previous) || !tokens.is_one_of(previous, &lists::BEFORE_A_COUNT) {
+        return false;
+    }
+    let joins =
+        tokens.is_any(at + 1, &["and", "or", "to"]) || matches!(tokens.mark(at + 1), Some('-' | '–' | '—'));
+    let last = if joins && number(tokens, at + 2, 4..=4).is_some() { at + 2 } else { at };
+    is_plural(tokens, last + 1)
+}
+
+fn is_plural(tokens: &Tokens<'_>, at: usize) -> bool {
+    let word = tokens.word(at);
+    let ends =
+        word.len() > 3 && word.ends_with('s') && !["ss", "us", "is"].iter().any(|it| word.ends_with(it));
+    let known = tokens.is_one_of(at, &lists::FUNCTION_WORDS) || tokens.is_one_of(at, &lists::OF_A_YEAR);
+    !tokens.is_capital(at) && ((ends && !known) || tokens.is_one_of(at, &lists::PEOPLE))
 }
 
 fn year_of_era(tokens: &Tokens<'_>, at: usize) -> Option<u16> {
@@ -347,6 +367,9 @@ mod tests {
         check("between 1914 and 1918", &[("1914", "1914"), ("1918", "1918")]);
         check("The war (1914–1918) ended.", &[("1914", "1914"), ("1918", "1918")]);
         check("in 2020 and 2021", &[("2020", "2020"), ("2021", "2021")]);
+        check("By 2030 emissions will fall", &[("2030", "2030")]);
+        check("half of 2023 sales, in 1990 prices", &[("2023", "2023"), ("1990", "1990")]);
+        check("from 1990 to 2000 it grew by 2010", &[("1990", "1990"), ("2000", "2000"), ("2010", "2010")]);
     }
 
     #[test]
@@ -360,6 +383,12 @@ mod tests {
             "Boeing 1998",
             "second half",
             "in 2000%",
+            "by 1200 employees",
+            "around 1500 people died",
+            "a team of 1100 engineers",
+            "between 1200 and 1500 people",
+            "from 1500 to 2000 workers",
+            "for 1000–1200 patients",
         ] {
             check(text, &[]);
         }

@@ -46,6 +46,9 @@ impl Words {
 }
 
 pub static BEFORE_A_YEAR: List = LazyLock::new(|| section(WORDS, "before a year"));
+pub static BEFORE_A_COUNT: List = LazyLock::new(|| section(WORDS, "before a count"));
+pub static OF_A_YEAR: List = LazyLock::new(|| section(WORDS, "of a year"));
+pub static PEOPLE: List = LazyLock::new(|| section(WORDS, "people"));
 pub static ABBREVIATIONS: List = LazyLock::new(|| section(WORDS, "abbreviations"));
 pub static LAST_ABBREVIATIONS: List = LazyLock::new(|| section(WORDS, "last abbreviations"));
 pub static BEFORE_NUMBERS: List = LazyLock::new(|| section(WORDS, "before numbers"));
@@ -55,6 +58,7 @@ pub static FUNCTION_WORDS: List = LazyLock::new(|| section(WORDS, "function word
 pub static NUMBERED: List = LazyLock::new(|| section(WORDS, "numbered"));
 pub static ORGANISATION_WORDS: List = LazyLock::new(|| section(WORDS, "organisation words"));
 pub static PLACE_WORDS: List = LazyLock::new(|| section(WORDS, "place words"));
+pub static SURELY_PLACES: List = LazyLock::new(|| section(WORDS, "surely places"));
 pub static PLACES: List = LazyLock::new(|| section(WORDS, "places"));
 pub static NAME_PARTICLES: List = LazyLock::new(|| section(WORDS, "name particles"));
 

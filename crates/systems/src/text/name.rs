@@ -112,7 +112,20 @@ fn is_surely_a_name(word: &str) -> bool {
     word.chars().skip(1).any(char::is_uppercase)
 }
 
-fn kind_of(tokens: &Tokens<'_>, at: usize, end: usize) -> NameKind {
+/// The kind, where more speaks for it than one word that may be somebody's surname: "Henry Hill" and "Paris Hilton" are no places.
+pub fn sure_kind(tokens: &Tokens<'_>, at: usize, end: usize) -> NameKind {
+    match kind_of(tokens, at, end) {
+        NameKind::Place => {
+            let one_word = end - at == 1 && tokens.is_one_of(at, &lists::PLACES);
+            let led = tokens.is_any(at, &["cape", "gulf", "island", "kingdom", "lake", "republic", "river"]);
+            let named = tokens.is_one_of(end - 1, &lists::SURELY_PLACES);
+            if one_word || (end - at > 1 && (led || named)) { NameKind::Place } else { NameKind::Other }
+        }
+        kind @ (NameKind::Person | NameKind::Organisation | NameKind::Other) => kind,
+    }
+}
+
+pub fn kind_of(tokens: &Tokens<'_>, at: usize, end: usize) -> NameKind {
     let any = |list: &lists::Words| (at..end).any(|it| tokens.is_one_of(it, list));
     let title_before = at > 0 && tokens.is_one_of(at - 1, &lists::TITLES);
     let title_before = title_before
@@ -138,6 +151,7 @@ fn kind_of(tokens: &Tokens<'_>, at: usize, end: usize) -> NameKind {
 mod tests {
     use super::super::names;
     use super::NameKind::{self, Organisation, Other, Person, Place};
+    use super::{Tokens, sure_kind};
 
     #[track_caller]
     fn check(text: &str, expected: &[(&str, NameKind)]) {
@@ -161,6 +175,24 @@ mod tests {
             "NASA flew over Lake Victoria with Ludwig van Beethoven.",
             &[("NASA", Other), ("Lake Victoria", Place), ("Ludwig van Beethoven", Other)],
         );
+    }
+
+    #[test]
+    fn a_surname_makes_nobody_a_place() {
+        for (text, kind) in [
+            ("Paris", Place),
+            ("Paris Hilton", Other),
+            ("Henry Hill", Other),
+            ("Forest Whitaker", Other),
+            ("Lake Victoria", Place),
+            ("Pacific Ocean", Place),
+            ("Siemens AG", Organisation),
+            ("Dr. Jane Doe", Person),
+            ("Linus Torvalds", Other),
+        ] {
+            let tokens = Tokens::of(text);
+            assert_eq!(sure_kind(&tokens, 0, tokens.len()), kind, "{text}");
+        }
     }
 
     #[test]

@@ -4,12 +4,16 @@
 //! Numbers that count nothing are left alone: those of names (`Boeing 747`, `COVID-19`), of labels (`type 2`), scores
 //! (`3-1`), times (`10:30`), versions (`3.2.1`), fractions. So are those that two countries read in two ways.
 
+mod currency;
 mod plain;
+mod range;
 mod spelled;
 mod unit;
 
 use super::token::Tokens;
 use super::{Date, Found, lists};
+use plain::Written;
+use range::Range;
 
 /// Whether a number in front of this token would have it as its unit.
 pub(super) use unit::is_unit;
@@ -63,44 +67,89 @@ pub fn find(tokens: &Tokens<'_>, dates: &[Found<Date>]) -> Vec<Found<Quantity>> 
         // "5 March 2024": what reaches into a date is part of it.
         let date_start = dates.peek().map_or(usize::MAX, |date| date.range.start);
         let ends_before = |end: usize| tokens.bytes(at..end).end <= date_start;
-        match quantity_at(tokens, at).filter(|(_, end)| ends_before(*end)) {
-            Some((value, end)) => {
-                found.push(Found { range: tokens.bytes(at..end), value });
-                at = end;
-            }
-            None => at += 1,
-        }
+        let read = read(tokens, at).filter(|(_, end)| ends_before(*end));
+        let (quantities, end) = read.unwrap_or((Vec::new(), at + 1));
+        found.extend(quantities);
+        at = end;
     }
     found
 }
 
-/// A quantity that begins at this token, and where it ends.
-fn quantity_at(tokens: &Tokens<'_>, at: usize) -> Option<(Quantity, usize)> {
-    let (negative, start) = sign(tokens, at);
-    let (currency, start) = match unit::currency_before(tokens, start) {
-        Some((code, next)) => (Some(code), next),
-        None => (None, start),
-    };
-    let (written, next) = match tokens.number(start) {
-        Some(_) if is_no_quantity(tokens, start) => return None,
-        Some(raw) => (plain::read(raw)?, start + 1),
-        None if currency.is_none() && !negative => spelled::read(tokens, start)?,
-        None => return None,
-    };
-    let (magnitude, after) = unit::magnitude(tokens, next, currency.is_some()).unwrap_or((0, next));
-    let (unit, end) = match currency {
-        Some(code) => (Unit::Currency(code), repeated(tokens, after, code)),
-        None => unit::behind(tokens, after, magnitude >= 6).unwrap_or((Unit::None, after)),
-    };
+/// How a quantity begins: a sign, a currency, a number.
+#[derive(Debug)]
+struct Beginning {
+    negative: bool,
+    currency: Option<&'static str>,
+    /// Where the number stands, and where it ends.
+    start: usize,
+    next: usize,
+    written: Written,
+}
+
+impl Beginning {
+    fn read(tokens: &Tokens<'_>, at: usize) -> Option<Beginning> {
+        let (negative, start) = sign(tokens, at);
+        let (currency, start) = match currency::before(tokens, start) {
+            Some((code, next)) => (Some(code), next),
+            None => (None, start),
+        };
+        let (written, next) = match tokens.number(start) {
+            Some(raw) => (plain::read(raw)?, start + 1),
+            None if currency.is_none() && !negative => spelled::read(tokens, start)?,
+            None => return None,
+        };
+        Some(Beginning { negative, currency, start, next, written })
+    }
+}
+
+/// What begins at this token: a quantity, two that are a range, or numbers that stay as they are. And where it ends.
+fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Vec<Found<Quantity>>, usize)> {
+    let beginning = Beginning::read(tokens, at)?;
+    let in_digits = tokens.number(beginning.start).is_some();
+    if in_digits && (is_tied_before(tokens, beginning.start) || is_enumerator(tokens, beginning.start)) {
+        return None;
+    }
+    match range::read(tokens, at, &beginning) {
+        Some(Range::Both(both)) => {
+            let end = tokens.at_byte(both[1].range.end);
+            return Some((Vec::from(*both), end));
+        }
+        Some(Range::Unclear(end)) => return Some((Vec::new(), end)),
+        None if in_digits && is_tied_behind(tokens, beginning.start) => return None,
+        None => {}
+    }
+    let (value, end) = one(tokens, &beginning)?;
+    Some((vec![Found { range: tokens.bytes(at..end), value }], end))
+}
+
+/// A quantity by itself, and where it ends.
+fn one(tokens: &Tokens<'_>, beginning: &Beginning) -> Option<(Quantity, usize)> {
+    let Beginning { negative, currency, start, next, written } = beginning;
+    let money = currency.or_else(|| currency::behind(tokens, *next));
+    let (magnitude, after) = unit::magnitude(tokens, *next, money.is_some()).unwrap_or((0, *next));
+    let (unit, end) = unit_of(tokens, after, *currency, magnitude);
     let counts = unit != Unit::None || magnitude > 0;
-    let counts_nothing = !counts && (written.needs_unit || says_which(tokens, start));
+    let counts_nothing = !counts && (written.needs_unit || says_which(tokens, *start));
     let is_ambiguous = written.is_ambiguous_with_euro && unit == Unit::Currency("EUR");
-    if counts_nothing || is_ambiguous || is_cut(tokens, end, unit) {
+    if counts_nothing || is_ambiguous || is_cut(tokens, end, unit) || may_be_millions(tokens, *next, unit) {
         return None;
     }
     let number = written.number.shifted(magnitude)?;
-    let number = if negative { format!("-{number}") } else { number };
+    let number = if *negative { format!("-{number}") } else { number };
     Some((Quantity { number, unit }, end))
+}
+
+/// What is counted, behind the number and its magnitude, and where that ends.
+fn unit_of(
+    tokens: &Tokens<'_>,
+    after: usize,
+    currency: Option<&'static str>,
+    magnitude: usize,
+) -> (Unit, usize) {
+    match currency {
+        Some(code) => (Unit::Currency(code), repeated(tokens, after, code)),
+        None => unit::behind(tokens, after, magnitude >= 6).unwrap_or((Unit::None, after)),
+    }
 }
 
 /// "$5 million dollars", "€5 EUR": the same said twice.
@@ -117,8 +166,8 @@ fn sign(tokens: &Tokens<'_>, at: usize) -> (bool, usize) {
     if is_minus && stands_free { (true, at + 1) } else { (false, at) }
 }
 
-/// Part of a score, a time, a fraction, an identifier or an adjective: `3-1`, `10:30`, `1/2`, `B-52`, `#5`, `5-year`.
-fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
+/// Part of a score, a time, a fraction or an identifier that began before it: `3-1`, `10:30`, `1/2`, `B-52`, `#5`.
+fn is_tied_before(tokens: &Tokens<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.mark(before)).filter(|_| tokens.is_glued(at));
     let tied_to_more = at >= 2 && tokens.is_glued(at - 1);
     let continues = match before {
@@ -128,12 +177,16 @@ fn is_no_quantity(tokens: &Tokens<'_>, at: usize) -> bool {
         _ => false,
     };
     let glued_word = tokens.is_glued(at) && at > 0 && !tokens.word(at - 1).is_empty();
+    continues || glued_word
+}
+
+/// One that goes on behind it, or an adjective: `5-year`.
+fn is_tied_behind(tokens: &Tokens<'_>, at: usize) -> bool {
     let next = tokens.mark(at + 1).filter(|_| tokens.is_glued(at + 1) && tokens.is_glued(at + 2));
-    let next_is_tied = match next {
+    match next {
         Some('-' | ':' | '/' | '–') => tokens.number(at + 2).is_some() || !tokens.word(at + 2).is_empty(),
         _ => false,
-    };
-    continues || glued_word || next_is_tied || is_enumerator(tokens, at)
+    }
 }
 
 /// Looked for so far back: whoever encloses more encloses sentences.
@@ -147,11 +200,26 @@ fn is_enumerator(tokens: &Tokens<'_>, at: usize) -> bool {
     closes && opened != Some('(')
 }
 
-/// Letters are glued behind that are no unit (`21st`, `3D`, `5G`), or it is part of a date: `15 March`, `44 BC`.
+/// Letters are glued behind that are no unit (`21st`, `3D`, `5G`, `$5xy`), or it is part of a date: `15 March`, `44 BC`.
 fn is_cut(tokens: &Tokens<'_>, end: usize, unit: Unit) -> bool {
     let of_a_date =
         tokens.is_any(end, &["am", "bc", "bce", "pm"]) || lists::month(tokens.word(end)).is_some();
-    unit == Unit::None && (of_a_date || (tokens.is_glued(end) && !tokens.word(end).is_empty()))
+    let goes_on = tokens.is_glued(end) && !tokens.word(end).is_empty();
+    match unit {
+        Unit::None => of_a_date || goes_on,
+        Unit::Currency(_) => goes_on,
+        Unit::Percent | Unit::Measure(_) | Unit::Word(_) => false,
+    }
+}
+
+/// `123m passengers`, `400m hurdles`: millions, or metres.
+fn may_be_millions(tokens: &Tokens<'_>, at: usize, unit: Unit) -> bool {
+    let word = tokens.word(at + 1);
+    let plural = word.len() > 3 && word.ends_with('s') && !tokens.is_one_of(at + 1, &lists::FUNCTION_WORDS);
+    unit == Unit::Measure("m")
+        && tokens.is_glued(at)
+        && tokens.is(at, "m")
+        && (plural || tokens.is_one_of(at + 1, &lists::PEOPLE))
 }
 
 /// The number of a thing with a name or a label: `Boeing 747`, `type 2`, `No. 5`.
@@ -161,8 +229,11 @@ fn says_which(tokens: &Tokens<'_>, at: usize) -> bool {
         return tokens.is_one_of(before - 1, &lists::BEFORE_NUMBERS);
     }
     let named = tokens.is_capital(before) && !tokens.is_one_of(before, &lists::FUNCTION_WORDS);
-    // "the 2014 World Cup"
-    let edition = tokens.str(at).len() == 4 && tokens.is(before, "the") && tokens.is_capital(at + 1);
+    // "the 2014 World Cup", "the 1969 moon landing"
+    let plural = tokens.word(at + 1).ends_with('s') || tokens.is_one_of(at + 1, &lists::PEOPLE);
+    let edition = tokens.str(at).len() == 4
+        && tokens.is(before, "the")
+        && (tokens.is_capital(at + 1) || !(plural || tokens.word(at + 1).is_empty()));
     named || edition || tokens.is_one_of(before, &lists::NUMBERED)
 }
 
@@ -203,6 +274,61 @@ mod tests {
     }
 
     #[test]
+    fn money_has_short_magnitudes_of_many_spellings() {
+        for (text, shown) in [
+            ("€5 m", "5000000 EUR"),
+            ("€5m", "5000000 EUR"),
+            ("$3.2 M", "3200000 USD"),
+            ("$5MM", "5000000 USD"),
+            ("$5 MM", "5000000 USD"),
+            ("$7 bn", "7000000000 USD"),
+            ("£2 b", "2000000000 GBP"),
+            ("5m euros", "5000000 EUR"),
+            ("5 M€", "5000000 EUR"),
+            ("3 Md€", "3000000000 EUR"),
+            ("EUR 12 m", "12000000 EUR"),
+            ("2.5k USD", "2500 USD"),
+        ] {
+            check(&format!("It cost {text}, they say."), &[(text, shown)]);
+        }
+        for text in ["$5xy", "€5mumble", "$3 M&Ms", "$20ish"] {
+            let found = quantities(&format!("It cost {text}, they say."));
+            assert!(found.iter().all(|it| it.value.number.len() < 3), "{text}: {found:?}");
+        }
+        check("It cost $5xy, they say.", &[]);
+        check("a road of 5 m and 3 M screws", &[("5 m", "5 m"), ("3", "3")]);
+    }
+
+    #[test]
+    fn a_magnitude_is_said_of_both_ends_of_a_range() {
+        for (text, low, high) in [
+            ("5–10 million", "5000000", "10000000"),
+            ("5-10 million", "5000000", "10000000"),
+            ("5 to 10 million", "5000000", "10000000"),
+            ("five to ten million", "5000000", "10000000"),
+            ("one to two million", "1000000", "2000000"),
+            ("2 or 3 billion", "2000000000", "3000000000"),
+            ("$1.2-1.5 billion", "1200000000 USD", "1500000000 USD"),
+            ("$5–$10 million", "5000000 USD", "10000000 USD"),
+            ("$5–10m", "5000000 USD", "10000000 USD"),
+            ("€3 to €4 bn", "3000000000 EUR", "4000000000 EUR"),
+            ("3 to 4 million euros", "3000000 EUR", "4000000 EUR"),
+            ("1.5–2 million years", "1500000 years", "2000000 years"),
+            ("3 bis 4 Millionen", "3000000", "4000000"),
+        ] {
+            let text = format!("It was {text}, they say.");
+            let found: Vec<String> = quantities(&text).iter().map(|it| it.value.to_string()).collect();
+            assert_eq!(found, [low, high], "{text}");
+        }
+        check("between 3 and 4 million people", &[("3", "3000000"), ("4 million", "4000000")]);
+        check("it killed 5 and 2 million fled", &[("5", "5"), ("2 million", "2000000")]);
+        check("800,000 to 1.2 million", &[("800,000", "800000"), ("1.2 million", "1200000")]);
+        check("from 500 to 2 million dollars", &[]);
+        check("3 million to 4 million", &[("3 million", "3000000"), ("4 million", "4000000")]);
+        check("It costs $5-10 or 5 to 10 cents", &[("5", "5"), ("10", "10")]);
+    }
+
+    #[test]
     fn measures_and_percentages_are_read_with_their_unit() {
         for (text, shown) in [
             ("5 km", "5 km"),
@@ -220,6 +346,7 @@ mod tests {
             ("three years", "3 years"),
             ("1 year", "1 year"),
             ("25 basis points", "25 basis points"),
+            ("25bp", "25 basis points"),
             ("2 percentage points", "2 percentage points"),
             ("150 pounds", "150 lb"),
             ("1\u{202f}200 kg", "1200 kg"),
@@ -270,6 +397,10 @@ mod tests {
             "5G",
             "chapters 1,2",
             "the 2014 World Cup",
+            "the 1969 moon landing",
+            "123m passengers",
+            "400m hurdles",
+            "17m people",
         ] {
             check(text, &[]);
         }

@@ -203,7 +203,10 @@ fn is_abbreviated(tokens: &Tokens<'_>, stop: usize, next: usize) -> bool {
         let is_acronym = before > 0 && tokens.mark(before - 1) == Some('.') && tokens.is_glued(before);
         // "e.g." and "J." never end a sentence; "U.S." and "vitamin C." may.
         let never = is_acronym && word.starts_with(char::is_lowercase) && !matches!(word, "m");
+        // "Roe v. Wade"
+        let versus = word == "v" && tokens.is_capital(next) && before > 0 && tokens.is_capital(before - 1);
         return never
+            || versus
             || (!begins_sentence
                 && (tokens.is_capital(next) || next_is_number)
                 && (is_acronym || tokens.is_capital(before)));
@@ -237,6 +240,7 @@ mod tests {
             "It rose 3.5 percent vs. France.",
             "It began at 9 a.m. Eastern time.",
             "Smith et al. Nature published it.",
+            "In Roe v. Wade it was decided.",
         ] {
             check(one, &[one]);
         }

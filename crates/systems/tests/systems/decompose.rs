@@ -177,7 +177,8 @@ proptest! {
             prop_assert!(!statement.trim().is_empty() && statement.trim() == statement);
             prop_assert!(text::nfc(statement) == statement.as_str());
             prop_assert!(!statement.chars().any(char::is_control));
-            prop_assert!(key.starts_with(&format!("{expected_type}/")) && key.len() <= 255, "{}", key);
+            let kind = expected_type.split('/').next().unwrap();
+            prop_assert!(key.starts_with(&format!("{kind}/")) && key.len() <= 255, "{}", key);
         }
         let keys: Vec<&String> = first.iter().flatten().map(|part| &part.key).collect();
         prop_assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());

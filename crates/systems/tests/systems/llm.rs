@@ -1,9 +1,12 @@
 //! Asking a language model, over a socket, with somebody at the other end who speaks the protocol and has bad days.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tenure_systems::claims::Guarded;
 use tenure_systems::claims::decompose::domains::{DecomposerSettings, Decomposers, DomainSettings};
 use tenure_systems::claims::decompose::llm::{LlmDecomposer, LlmLimits, LlmSettings, TokensField};
-use tenure_systems::claims::decompose::{Decomposer, NotDecomposed, Part, Statement};
+use tenure_systems::claims::decompose::{Decomposer, Decomposing, NotDecomposed, Part, Statement};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -239,6 +242,34 @@ async fn silence_and_long_texts_have_an_end() {
     let mut unasked = model(vec![Says::Never]).await;
     let NotDecomposed(why) = unasked.decompose(&"x".repeat((16 << 10) + 1)).await.unwrap_err();
     assert_eq!((why.as_str(), unasked.calls()), ("the text has 16385 bytes, more than 16384", 0));
+}
+
+/// Never answers, and says how long it would need.
+struct Slow(Option<Duration>);
+
+impl Decomposer for Slow {
+    fn decompose<'a>(&'a self, _: &'a Statement) -> Decomposing<'a> {
+        Box::pin(std::future::pending())
+    }
+
+    fn needs_at_most(&self) -> Option<Duration> {
+        self.0
+    }
+}
+
+// covers: C-08, C-13
+#[tokio::test]
+async fn a_decomposer_has_as_long_as_it_says_that_it_needs() {
+    let span = Duration::from_millis;
+    for (guarded, within) in [
+        (Guarded::one(Slow(Some(span(30)))), "30ms"),
+        (Guarded::one(Slow(Some(span(30_000)))).limit(span(20)), "20ms"),
+        (Guarded::one(Slow(None)).limit(span(10)), "10ms"),
+    ] {
+        let asked = Statement { domain: "any".to_string(), text: "It rained.".to_string() };
+        let NotDecomposed(why) = guarded.decompose(asked).await.unwrap_err();
+        assert_eq!(why, format!("the decomposer did not answer within {within}"));
+    }
 }
 
 // covers: C-08

@@ -64,9 +64,9 @@ fn what_has_left_its_succeeded_state_is_not_superseded_again() {
     let mut bench = Bench::new();
     let payload = r#"{"claim_id":"c","truthbit_id":"b","validator_key":"v1"}"#;
     let [first, second] = [(); 2].map(|()| bench.create("api:x", "validation", payload));
-    assert!(bench.ask("api:x", step(first, "submit")).is_yes());
+    assert!(bench.ask("api:x", submit_with(first, Effects::default())).is_yes());
     assert!(bench.ask("system:engine", step(first, "supersede")).is_yes());
-    let answer = bench.ask("api:x", step(second, "submit"));
+    let answer = bench.ask("api:x", submit_with(second, Effects::default()));
     assert!(answer.is_yes(), "{answer:?}");
     assert_eq!((bench.state(first), bench.state(second)), ("superseded", "submitted"));
 }

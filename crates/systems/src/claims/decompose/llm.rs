@@ -86,6 +86,19 @@ impl Default for LlmLimits {
     }
 }
 
+/// What is done between two calls takes no longer.
+const BETWEEN_CALLS: Duration = Duration::from_secs(1);
+
+impl LlmLimits {
+    /// Every call answered at the last moment, and every pause between two as long as one may be.
+    fn all_calls(&self) -> Duration {
+        let (call, pause) = (Duration::from_millis(self.answer_ms), Duration::from_millis(self.wait_ms_max));
+        let each = call.saturating_add(BETWEEN_CALLS);
+        let pauses = pause.saturating_mul(self.calls_max.saturating_sub(1));
+        each.saturating_mul(self.calls_max).saturating_add(pauses)
+    }
+}
+
 /// Asks a language model.
 #[derive(Clone, Debug)]
 pub struct LlmDecomposer {
@@ -161,6 +174,10 @@ impl Decomposer for LlmDecomposer {
     fn decompose<'a>(&'a self, statement: &'a Statement) -> Decomposing<'a> {
         Box::pin(self.asked(statement))
     }
+
+    fn needs_at_most(&self) -> Option<Duration> {
+        Some(self.settings.limits.all_calls())
+    }
 }
 
 /// What came of one call.
@@ -209,5 +226,25 @@ mod tests {
         };
         assert_eq!((wait(1, None), wait(2, None), wait(3, None)), (Some(100), Some(200), None));
         assert_eq!((wait(1, Some(4)), wait(1, Some(0)), wait(1, Some(6))), (Some(4_000), Some(100), None));
+    }
+
+    // covers: C-08
+    #[test]
+    fn there_is_time_for_every_call_and_every_pause_that_the_limits_allow() {
+        for limits in [
+            LlmLimits { calls_max: 3, answer_ms: 100, wait_ms_max: 50, ..LlmLimits::default() },
+            LlmLimits { calls_max: 1, ..LlmLimits::default() },
+            LlmLimits::default(),
+        ] {
+            let mut needed = Duration::ZERO;
+            for call in 1..=limits.calls_max {
+                let longest = Some(Duration::from_millis(limits.wait_ms_max));
+                let pause = wait_after(&limits, call, longest).unwrap_or_default();
+                needed += Duration::from_millis(limits.answer_ms) + pause;
+            }
+            assert!(limits.all_calls() >= needed, "{:?} for {needed:?}", limits.all_calls());
+        }
+        let endless = LlmLimits { calls_max: u32::MAX, answer_ms: u64::MAX, ..LlmLimits::default() };
+        assert_eq!(endless.all_calls(), Duration::MAX);
     }
 }

@@ -10,12 +10,14 @@ mod clause;
 mod inline;
 mod kind;
 mod lexicon;
+mod pronoun;
 mod statement;
 
 use std::ops::Range;
 
 use clause::{Clause, Piece, Reading};
 use kind::Keys;
+use pronoun::Subject;
 
 use super::{Decomposer, Decomposing, NotDecomposed, Part, Statement};
 use crate::text::sentence::{self, Enclosed, LEAD_TOKENS_MAX, Sentence, SentenceKind};
@@ -72,7 +74,7 @@ struct Writer<'a> {
     reading: Reading<'a>,
     keys: Keys,
     /// Whom a pronoun means.
-    subject: Option<Range<usize>>,
+    subject: Option<Subject>,
     /// What introduced a list: "In 2023 Acme:".
     lead: Option<Range<usize>>,
     parts: Vec<Part>,
@@ -89,7 +91,7 @@ impl Writer<'_> {
         }
         let last = self.reading.tokens.mark(sentence.tokens.end - 1);
         if sentence.kind == SentenceKind::Prose && last == Some(':') {
-            self.subject = Some(clause::introduced(&self.reading, range.clone()));
+            self.subject = Some(Subject::introduced(&self.reading, range.clone()));
             self.lead = Some(range).filter(|lead| lead.len() <= LEAD_TOKENS_MAX);
             return;
         }
@@ -161,9 +163,25 @@ impl Writer<'_> {
         let has_value = clause::within(self.reading.quantities, bytes.clone()).next().is_some()
             || clause::within(self.reading.dates, bytes).next().is_some();
         let asks = self.asks(sentence);
-        let is_heading = sentence.kind == SentenceKind::Heading && !(has_verb && has_value);
+        let is_heading = sentence.kind == SentenceKind::Heading
+            && !(has_verb && has_value)
+            && (self.is_marked(sentence) || !self.states(range.clone()));
         let is_fragment = words < 2 && !has_value;
         range.is_empty() || words == 0 || asks || is_heading || is_fragment || self.requests(range, has_verb)
+    }
+
+    /// `# Results`
+    fn is_marked(&self, sentence: &Sentence) -> bool {
+        sentence.tokens.start.checked_sub(1).and_then(|before| self.reading.tokens.mark(before)) == Some('#')
+    }
+
+    /// "The Earth is flat", on a line of its own: not "Drugs approved by the FDA", nor "How prices rose".
+    fn states(&self, range: Range<usize>) -> bool {
+        let tokens = self.reading.tokens;
+        let asks = ["how", "what", "when", "where", "which", "who", "why"];
+        let done = |at: usize| lexicon::is_participle(tokens, at) && tokens.is(at + 1, "by");
+        let mut verbs = range.clone().filter(|at| lexicon::is_finite(tokens, *at));
+        !tokens.is_any(range.start, &asks) && verbs.any(|at| !done(at))
     }
 
     fn asks(&self, sentence: &Sentence) -> bool {
@@ -200,54 +218,6 @@ impl Writer<'_> {
         if clause.subject.is_none() && begins_lower {
             clause.pieces.insert(0, Piece::Tokens(lead));
         }
-    }
-
-    /// Puts the subject of an earlier clause where a pronoun stands for it.
-    fn name_subject(&mut self, clause: &mut Clause) {
-        let tokens = self.reading.tokens;
-        let Some(subject) = clause.subject.clone() else { return };
-        let pronoun = subject.len() == 1 && tokens.is_one_of(subject.start, &lexicon::PRONOUNS);
-        let possessive = subject.len() > 1 && tokens.is_one_of(subject.start, &lexicon::POSSESSIVES);
-        if !(pronoun || possessive) {
-            let plain = !tokens.is_any(
-                subject.start,
-                &["i", "that", "there", "these", "this", "those", "we", "what", "you"],
-            );
-            let named = subject.len() <= 8 && plain && !lexicon::is_participle(tokens, subject.start);
-            self.subject = if named { Some(subject) } else { None };
-            return;
-        }
-        let Some(meant) = self.subject.clone() else { return };
-        if pronoun && self.means_nothing(clause) {
-            return;
-        }
-        let named = if pronoun { Piece::Tokens(meant.clone()) } else { Piece::Owned(meant.clone()) };
-        let at = subject.start;
-        let pieces = std::mem::take(&mut clause.pieces);
-        for piece in pieces {
-            match piece {
-                Piece::Tokens(range) if range.contains(&at) => {
-                    let parts =
-                        [Piece::Tokens(range.start..at), named.clone(), Piece::Tokens(at + 1..range.end)];
-                    let filled = |piece: &Piece| !matches!(piece, Piece::Tokens(range) if range.is_empty());
-                    clause.pieces.extend(parts.into_iter().filter(filled));
-                }
-                other => clause.pieces.push(other),
-            }
-        }
-        if pronoun {
-            clause.subject = Some(meant);
-        }
-    }
-
-    /// "It is known that …", "It is hard to …", "It rained".
-    fn means_nothing(&self, clause: &Clause) -> bool {
-        let tokens = self.reading.tokens;
-        let Some(verb) = clause.verb else { return true };
-        let is_it = clause.subject.as_ref().is_some_and(|subject| tokens.is(subject.start, "it"));
-        let that = (verb + 1..verb + 5).any(|at| tokens.is_any(at, &["that", "to", "whether"]));
-        let weather = tokens.is_any(verb, &["rained", "snowed"]);
-        is_it && (weather || (lexicon::is_be(tokens, verb) && that))
     }
 
     /// "rose 5% to $3.2 million" says two things.
@@ -288,8 +258,8 @@ impl Writer<'_> {
         if statement.is_empty() {
             return;
         }
-        let (kind, topic) = kind::of(&self.reading, clause);
+        let (kind, topic, named) = kind::of(&self.reading, clause);
         let key = self.keys.next(kind, topic);
-        self.parts.push(Part { key, statement, expected_type: kind.name().to_string() });
+        self.parts.push(Part { key, statement, expected_type: kind::expected(kind, named).to_string() });
     }
 }

@@ -1,4 +1,4 @@
-//! Digits with separators, read exactly: no floating point comes near them.
+//! Digits with separators, read exactly: no floating point comes near what is shown.
 
 /// Longer than any amount there is; what is longer is an identifier.
 const DIGITS_MAX: usize = 30;
@@ -21,6 +21,11 @@ pub struct Written {
 }
 
 impl Decimal {
+    /// As large as it is, more or less: to be compared, and never to be shown.
+    pub fn about(&self) -> f64 {
+        format!("{}.{}", self.whole, self.fraction).parse().unwrap_or(f64::INFINITY)
+    }
+
     /// Times a power of ten.
     pub fn shifted(&self, places: usize) -> Option<String> {
         let (take, pad) = (places.min(self.fraction.len()), places.saturating_sub(self.fraction.len()));

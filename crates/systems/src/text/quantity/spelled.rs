@@ -5,6 +5,12 @@ use crate::text::token::Tokens;
 
 pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
     let magnitude = |at: usize| tokens.is_any(at, &["billion", "million", "thousand", "trillion"]);
+    // "one to two million": here it is a number.
+    let joined = |next: usize| {
+        tokens.is_any(next, &["and", "or", "to"])
+            && value(tokens.word(next + 1)).is_some()
+            && magnitude(next + 2)
+    };
     let article = tokens.is(at, "a") && (magnitude(at + 1) || tokens.is(at + 1, "hundred"));
     let first = if article { Some(1) } else { value(tokens.word(at)) };
     let first = first.filter(|_| !is_named(tokens, at))?;
@@ -16,7 +22,7 @@ pub fn read(tokens: &Tokens<'_>, at: usize) -> Option<(Written, usize)> {
     }
     if tokens.is(next, "hundred") && number < 10 {
         (number, next) = (number * 100, next + 1);
-    } else if number == 1 && !magnitude(next) {
+    } else if number == 1 && !magnitude(next) && !joined(next) {
         return None;
     }
     let is_fraction = tokens.is_any(next, &["fifths", "half", "quarters", "tenths", "thirds"]);

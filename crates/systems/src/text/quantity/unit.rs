@@ -1,6 +1,6 @@
-//! What stands before and behind a number: currencies, magnitudes, units.
+//! What stands behind a number: magnitudes, units.
 
-use super::Unit;
+use super::{Unit, currency};
 use crate::text::token::Tokens;
 
 /// Whether a number in front of this token would have it as its unit.
@@ -9,73 +9,37 @@ pub fn is_unit(tokens: &Tokens<'_>, at: usize) -> bool {
     next > at || behind(tokens, at, false).is_some()
 }
 
-/// A currency that stands before its number, and where the number begins: `$`, `US$`, `EUR`.
-pub fn currency_before(tokens: &Tokens<'_>, at: usize) -> Option<(&'static str, usize)> {
-    let (code, next) = match tokens.mark(at) {
-        Some(mark) => (symbol(mark)?, at + 1),
-        None if tokens.mark(at + 1) == Some('$') && tokens.is_glued(at + 1) => {
-            (dollar(tokens.word(at))?, at + 2)
-        }
-        None => (code(tokens.word(at))?, at + 1),
-    };
-    tokens.number(next).map(|_| (code, next))
-}
-
-fn symbol(mark: char) -> Option<&'static str> {
-    Some(match mark {
-        '$' => "USD",
-        '€' => "EUR",
-        '£' => "GBP",
-        '¥' => "JPY",
-        '₹' => "INR",
-        '₩' => "KRW",
-        '₽' => "RUB",
-        '₿' => "BTC",
-        _ => return None,
-    })
-}
-
-fn dollar(country: &str) -> Option<&'static str> {
-    Some(match country {
-        "US" | "U" => "USD",
-        "A" | "AU" => "AUD",
-        "C" | "CA" => "CAD",
-        "NZ" => "NZD",
-        "HK" => "HKD",
-        "S" => "SGD",
-        "R" => "BRL",
-        _ => return None,
-    })
-}
-
-fn code(word: &str) -> Option<&'static str> {
-    const CODES: [&str; 26] = [
-        "AUD", "BRL", "BTC", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "ILS", "INR",
-        "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RUB", "SEK", "SGD", "TRY", "USD", "ZAR",
-    ];
-    CODES.binary_search(&word).ok().map(|at| CODES[at])
-}
-
-/// A power of ten, and where it ends: "million", `bn`, `k`. Short ones are glued; "m" is metres but for money.
+/// A power of ten, and where it ends: "million", `bn`, `k`. "m" is metres but for money.
 pub fn magnitude(tokens: &Tokens<'_>, at: usize, is_money: bool) -> Option<(usize, usize)> {
-    let word = tokens.word(at);
-    let places = match word {
+    let places = match tokens.word(at) {
         "thousand" | "Thousand" | "Tausend" => 3,
         "million" | "millions" | "Million" | "Millionen" | "mn" | "mln" | "mio" | "Mio" => 6,
-        "billion" | "billions" | "Billion" | "bn" | "bln" | "Mrd" | "Milliarden" => 9,
+        "billion" | "billions" | "Billion" | "bn" | "bln" | "Mrd" | "Milliarden" | "milliards" => 9,
         "trillion" | "trillions" | "Trillion" | "tn" | "trn" => 12,
         "k" if tokens.is_glued(at) => 3,
-        "K" | "m" | "M" | "b" | "B" | "t" | "T" if is_money && tokens.is_glued(at) => match word {
-            "K" => 3,
-            "m" | "M" => 6,
-            "b" | "B" => 9,
-            _ => 12,
-        },
+        _ if is_money => return magnitude_of_money(tokens, at),
         _ => return None,
     };
-    let short =
-        matches!(word, "Mio" | "mio" | "Mrd") && tokens.mark(at + 1) == Some('.') && tokens.is_glued(at + 1);
+    let short = matches!(tokens.word(at), "Mio" | "mio" | "Mrd")
+        && tokens.mark(at + 1) == Some('.')
+        && tokens.is_glued(at + 1);
     Some((places, at + 1 + usize::from(short)))
+}
+
+/// The short ones that only money has. Few of them are written apart from their number, and none as a part of more: `$3 M&Ms`.
+pub fn magnitude_of_money(tokens: &Tokens<'_>, at: usize) -> Option<(usize, usize)> {
+    let glued = tokens.is_glued(at);
+    let places = match tokens.word(at) {
+        "K" | "k" if glued => 3,
+        "m" | "M" | "MM" | "mm" => 6,
+        "b" | "B" | "Md" | "Mds" => 9,
+        "t" | "T" if glued => 12,
+        _ => return None,
+    };
+    let goes_on = tokens.is_glued(at + 1)
+        && matches!(tokens.mark(at + 1), Some('&' | '-' | '/' | '\'' | '’'))
+        && tokens.is_glued(at + 2);
+    (glued || !goes_on).then_some((places, at + 1))
 }
 
 /// A unit that stands behind its number, and where it ends. Many pounds are money.
@@ -101,7 +65,7 @@ pub fn behind(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, u
     if tokens.is_any(at, &["degree", "degrees"]) {
         return scale(tokens.word(at + 1)).map(|unit| (Unit::Measure(unit), at + 2));
     }
-    money(tokens, at, is_large).or_else(|| measure(tokens, at, word))
+    currency::named(tokens, at, is_large).or_else(|| measure(tokens, at, word))
 }
 
 fn behind_mark(tokens: &Tokens<'_>, at: usize, mark: char) -> Option<(Unit, usize)> {
@@ -110,7 +74,7 @@ fn behind_mark(tokens: &Tokens<'_>, at: usize, mark: char) -> Option<(Unit, usiz
         '°' => scale(tokens.word(at + 1)).map(|unit| (Unit::Measure(unit), at + 2)),
         // A sign before the next number belongs to that one.
         _ if tokens.number(at + 1).is_some() && !tokens.is_glued(at) => None,
-        _ => symbol(mark).map(|code| (Unit::Currency(code), at + 1)),
+        _ => currency::symbol(mark).map(|code| (Unit::Currency(code), at + 1)),
     }
 }
 
@@ -120,32 +84,6 @@ fn scale(word: &str) -> Option<&'static str> {
         "F" | "Fahrenheit" | "fahrenheit" => Some("°F"),
         _ => None,
     }
-}
-
-fn money(tokens: &Tokens<'_>, at: usize, is_large: bool) -> Option<(Unit, usize)> {
-    let (country, noun) = match tokens.word(at) {
-        country @ ("US" | "American" | "Canadian" | "Australian" | "Swiss") => (country, at + 1),
-        _ => ("", at),
-    };
-    let currency = match (country, tokens.word(noun).to_ascii_lowercase().as_str()) {
-        ("Canadian", "dollar" | "dollars") => "CAD",
-        ("Australian", "dollar" | "dollars") => "AUD",
-        ("Swiss", "franc" | "francs") => "CHF",
-        ("" | "US" | "American", "dollar" | "dollars") => "USD",
-        ("", "euro" | "euros") => "EUR",
-        ("", "yen") => "JPY",
-        ("", "yuan" | "renminbi") => "CNY",
-        ("", "rupee" | "rupees") => "INR",
-        ("", "ruble" | "rubles" | "rouble" | "roubles") => "RUB",
-        ("", "bitcoin" | "bitcoins") => "BTC",
-        ("", "pound" | "pounds") if tokens.is(noun + 1, "sterling") => {
-            return Some((Unit::Currency("GBP"), noun + 2));
-        }
-        ("", "pound" | "pounds") if is_large => "GBP",
-        ("", _) => code(tokens.word(noun))?,
-        _ => return None,
-    };
-    Some((Unit::Currency(currency), noun + 1))
 }
 
 fn measure(tokens: &Tokens<'_>, at: usize, word: &str) -> Option<(Unit, usize)> {
@@ -185,6 +123,7 @@ fn period(word: &str) -> Option<&'static str> {
         "year" | "years" | "jahre" | "jahren" => "year",
         "decade" | "decades" => "decade",
         "acre" | "acres" => "acre",
+        "bp" | "bps" => "basis point",
         "barrel" | "barrels" => "barrel",
         "calorie" | "calories" => "calorie",
         _ => return None,

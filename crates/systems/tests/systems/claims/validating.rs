@@ -1,16 +1,18 @@
 //! Validations and evidence: who says what, when it counts, and what takes its place.
 
 use tenure::core::answer::Answer;
+use tenure::core::body::Body;
 use tenure::core::id::{ItemId, RecordId};
 use tenure::core::item::Link;
 use tenure::core::request::{Command, Create, Move};
-use tenure::databases::Query;
 use tenure::databases::outside::now;
 use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
-use tenure_systems::claims::{Error, Judged, NewEvidence, NewValidation};
+use tenure_systems::claims::{
+    EXTRACTED_VALUE_BYTES_MAX, Error, Judged, NOTES_BYTES_MAX, NewEvidence, NewValidation,
+};
 
 use super::kit::{Office, judged, settings, until};
-use crate::kit::{on_each, on_kept};
+use crate::kit::{on_each, on_kept, on_memory};
 
 fn code(error: &Error) -> String {
     error.code().unwrap().to_string()
@@ -161,36 +163,100 @@ fn what_was_said_once_stays_as_it_was_said() {
     });
 }
 
-// covers: C-09, C-10
+/// An item of the kind, made by hand, that says it is somebody's judgement.
+async fn forged(office: &Office, actor: &str, payload: serde_json::Value, name: Option<&str>) -> ItemId {
+    let body = Body::json(serde_json::to_vec(&payload).unwrap()).unwrap();
+    let mut create = Create::new("validation".parse().unwrap(), body);
+    create.name = name.map(|name| name.parse().unwrap());
+    let claim = payload["claim_id"].as_str().unwrap().parse().unwrap();
+    create.links.push(Link { label: "claim".parse().unwrap(), to: claim });
+    match office.acting(actor).ask(Command::Create(create)).await.unwrap().answer {
+        Answer::Created(item) => item.id,
+        no => panic!("{no:?}"),
+    }
+}
+
+fn said_by(claim: ItemId, bit: RecordId, validator: &str) -> serde_json::Value {
+    serde_json::json!({
+        "claim_id": claim.to_string(), "truthbit_id": bit.to_string(),
+        "validator_key": format!("{bit}/{validator}"), "outcome": "refutes", "confidence": 1.0,
+    })
+}
+
+// covers: C-09, C-10, C-14
 #[test]
-fn a_judgement_in_somebody_elses_name_counts_for_nothing() {
-    on_kept(async |url| {
+fn nobody_takes_away_or_hands_in_the_judgement_of_another() {
+    on_each(async |url| {
         let office = Office::open(url).await;
         let running = office.start(settings());
         let (claim, bits) = office.decomposed("it rained").await;
-        // An item of the kind, made by hand, that says it is Ann's.
-        let payload = serde_json::json!({
-            "claim_id": claim.to_string(), "truthbit_id": bits[0].to_string(),
-            "validator_key": format!("{}/human:ann", bits[0]), "outcome": "refutes", "confidence": 1.0,
-        });
-        let body = tenure::core::body::Body::json(serde_json::to_vec(&payload).unwrap()).unwrap();
-        let mut create = Create::new("validation".parse().unwrap(), body);
-        create.links.push(Link { label: "claim".parse().unwrap(), to: claim });
-        let mallory = office.acting("api:mallory");
-        let Answer::Created(forged) = mallory.ask(Command::Create(create)).await.unwrap().answer else {
-            panic!()
-        };
-        let submit = Move::new(forged.id, "submit".parse().unwrap());
-        assert!(mallory.ask(Command::Move(submit)).await.unwrap().answer.is_yes());
         let seen = evidence(&office, "e").await;
-        let bob = office.claims("human:bob");
-        let honest =
-            bob.create_validation(of(bits[0], judged(Outcome::Supports, 90, vec![seen]))).await.unwrap().0;
-        let verdict = until(async || bob.verdict(claim).await.unwrap().claim).await;
+        let ann = office.claims("human:ann");
+        let supports = || judged(Outcome::Supports, 90, vec![seen]);
+        let first = ann.create_validation(of(bits[0], supports())).await.unwrap().0;
+        let draft = ann.create_validation(of(bits[0], Judged::default())).await.unwrap().0;
+
+        let mallory = forged(&office, "api:mallory", said_by(claim, bits[0], "human:ann"), None).await;
+        // By a move of one's own: hers, and Ann's draft that is still empty.
+        for (actor, item) in [("api:mallory", mallory), ("human:bob", draft.id), ("human:ann", draft.id)] {
+            let submit = Command::Move(Move::new(item, "submit".parse().unwrap()));
+            let answer = office.acting(actor).ask(submit).await.unwrap().answer;
+            assert!(matches!(answer, Answer::Refused(_)), "{actor}: {answer:?}");
+        }
+        // By the operation: in another's name, and under a name that Ann will give hers.
+        let submitted = office.claims("api:mallory").submit_validation(mallory, Judged::default()).await;
+        assert_eq!(code(&submitted.unwrap_err()), "FORBIDDEN");
+        let admin = office.claims("admin:root").submit_validation(mallory, Judged::default()).await;
+        assert_eq!(code(&admin.unwrap_err()), "FORBIDDEN", "it is nobody's, whoever hands it in");
+        let mut same = said_by(claim, bits[0], "human:ann");
+        same["evidence_ids"] = serde_json::json!([]);
+        forged(&office, "api:mallory", same, Some("again")).await;
+        let named = NewValidation {
+            idempotency_key: Some("again".to_string()),
+            ..of(bits[0], judged(Outcome::Refutes, 100, Vec::new()))
+        };
+        let taken = code(&ann.create_validation(named).await.unwrap_err());
+        assert!(["FORBIDDEN", "IDEMPOTENCY_CONFLICT"].contains(&taken.as_str()), "{taken}");
+
+        let status = async |id| office.tenure.item(id).await.unwrap().state_name().to_string();
+        assert_eq!((status(first.id).await, status(draft.id).await), ("submitted".into(), "pending".into()));
+        let asked = office.claims("api:a").compute_verdict(claim).await.unwrap().computation_id;
+        office.tenure.wait(asked, crate::kit::PATIENCE).await.unwrap();
+        let verdict = ann.verdict(claim).await.unwrap().claim.unwrap();
         assert_eq!(verdict.body.status, Status::Supported, "{}", verdict.body.rationale);
-        assert_eq!(verdict.body.validation_ids, [honest.id.to_string()]);
-        let query = Query { kind: Some("validation".parse().unwrap()), limit: 10, ..Query::default() };
-        assert_eq!(office.tenure.list(query).await.unwrap().len(), 2);
+        assert_eq!(verdict.body.validation_ids, [first.id.to_string()]);
         running.drain().await;
+    });
+}
+
+// covers: C-09
+#[test]
+fn what_is_said_beside_a_judgement_is_small() {
+    on_memory(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let (claim, bits) = office.decomposed("it rained").await;
+        running.drain().await;
+        let ann = office.claims("human:ann");
+        let fits = Judged {
+            notes: Some("n".repeat(NOTES_BYTES_MAX)),
+            extracted_value: Some("v".repeat(EXTRACTED_VALUE_BYTES_MAX - 2).into()),
+            ..judged(Outcome::Supports, 90, Vec::new())
+        };
+        let notes = Judged { notes: Some("n".repeat(NOTES_BYTES_MAX + 1)), ..fits.clone() };
+        let value = "v".repeat(EXTRACTED_VALUE_BYTES_MAX - 1).into();
+        let value = Judged { extracted_value: Some(value), ..fits.clone() };
+        for (field, long) in [("notes", notes), ("extracted_value", value)] {
+            let refused = ann.create_validation(of(bits[0], long)).await.unwrap_err();
+            assert_eq!(code(&refused), "INVALID_REQUEST");
+            assert!(refused.to_string().contains(field), "{refused}");
+        }
+        ann.create_validation(of(bits[0], fits)).await.unwrap();
+        // Nor is it handed in where it was prepared by other means.
+        let mut long = said_by(claim, bits[0], "human:ann");
+        long["notes"] = "n".repeat(NOTES_BYTES_MAX + 1).into();
+        let long = forged(&office, "human:ann", long, None).await;
+        let refused = ann.submit_validation(long, Judged::default()).await.unwrap_err();
+        assert_eq!(code(&refused), "INVALID_REQUEST");
     });
 }

@@ -7,11 +7,11 @@ use tenure::core::id::ItemId;
 use tenure::databases::outside::now;
 use tenure::databases::{PAGE_MAX, Query};
 use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
-use tenure_systems::claims::{NewEvidence, NewValidation, Part, Settings};
+use tenure_systems::claims::{NewEvidence, NewValidation, Part, Settings, VALIDATIONS_MAX};
 
 use super::kit::{Office, judged, settings, until};
 use super::validating::evidence;
-use crate::kit::{PATIENCE, on_each, on_kept};
+use crate::kit::{PATIENCE, on_each, on_kept, on_memory};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -177,6 +177,32 @@ fn the_newest_verdict_is_found_behind_more_validations_than_a_page_has() {
         assert_eq!(api.verdict(claim).await.unwrap().claim, page[0].1.claim, "the newest of all");
         let rest = api.verdict_history(claim, Some(after), 10).await.unwrap();
         assert_eq!(rest.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [before]);
+        running.drain().await;
+    });
+}
+
+// covers: C-10
+#[test]
+fn a_claim_is_judged_however_many_validations_never_counted() {
+    on_memory(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let (claim, bits) = office.decomposed("it rained").await;
+        let prepared = (0..=VALIDATIONS_MAX).map(|number| {
+            let payload = serde_json::json!({
+                "claim_id": claim.to_string(), "truthbit_id": bits[0].to_string(),
+                "validator_key": format!("{}/human:{number}", bits[0]),
+            });
+            New::of("validation", &payload).link("claim", claim)
+        });
+        assert!(office.tenure.create_all(prepared).await.iter().all(Result::is_ok));
+        let seen = evidence(&office, "e").await;
+        let ann = office.claims("human:ann");
+        let counts = ann.create_validation(of(bits[0], seen, Outcome::Supports)).await.unwrap().0;
+        let asked = office.claims("api:a").compute_verdict(claim).await.unwrap().computation_id;
+        office.tenure.wait(asked, PATIENCE).await.unwrap();
+        let verdict = ann.verdict(claim).await.unwrap().claim.unwrap();
+        assert_eq!(verdict.body.validation_ids, [counts.id.to_string()]);
         running.drain().await;
     });
 }

@@ -32,6 +32,8 @@ pub struct Clause {
     pub pieces: Vec<Piece>,
     pub subject: Option<Range<usize>>,
     pub verb: Option<usize>,
+    /// A relative clause about something that the clause before it ends with.
+    pub is_aside: bool,
 }
 
 /// What is read.
@@ -140,6 +142,7 @@ impl<'a> Splitter<'a> {
             pieces: vec![Piece::Tokens(subject.clone()), Piece::Literal(be), Piece::Lowered(start..comma)],
             subject: Some(subject),
             verb: Some(start),
+            is_aside: false,
         });
         (self.open, self.begin) = (comma + 1, comma + 1);
     }
@@ -270,7 +273,7 @@ impl<'a> Splitter<'a> {
     }
 
     fn reopen(&mut self, at: usize, before: Vec<Piece>) {
-        self.current = Clause { pieces: before, subject: None, verb: None };
+        self.current = Clause { pieces: before, ..Clause::default() };
         (self.open, self.begin, self.in_relative, self.depends) = (at, at, false, false);
     }
 
@@ -280,8 +283,10 @@ impl<'a> Splitter<'a> {
         let pronoun = tokens.is_any(comma + 1, &["which", "who"]);
         let body = comma + 1 + usize::from(pronoun);
         let verb = body + usize::from(is_adverb(tokens, body));
-        let reduced =
-            !pronoun && is_participle(tokens, verb) && tokens.is_one_of(verb + 1, &lexicon::PREPOSITIONS);
+        let reduced = !pronoun
+            && is_participle(tokens, verb)
+            && tokens.is_one_of(verb + 1, &lexicon::PREPOSITIONS)
+            && !tokens.is_one_of(verb, &lexicon::ACTIVE);
         let whole = pronoun && (is_finite(tokens, verb) || begins_predicate(tokens, verb, self.end));
         if !(whole || (reduced && self.current.verb.is_none())) {
             return None;
@@ -308,6 +313,7 @@ impl<'a> Splitter<'a> {
             pieces: pieces.into_iter().flatten().collect(),
             subject: Some(antecedent.clone()),
             verb: Some(verb),
+            is_aside: !behind_subject,
         };
         if behind_subject {
             self.current.pieces.push(Piece::Tokens(self.open..comma));

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::{Piece, Writer, clause, lexicon};
+use super::{Piece, Subject, Writer, clause, lexicon};
 use crate::text::sentence::{LEAD_TOKENS_MAX, Sentence};
 
 impl Writer<'_> {
@@ -24,7 +24,7 @@ impl Writer<'_> {
             true if has_verb && !self.claims_nothing(sentence, range.clone()) => {
                 clauses.into_iter().for_each(|clause| self.written(clause));
             }
-            true => self.subject = Some(clause::introduced(&self.reading, range)),
+            true => self.subject = Some(Subject::introduced(&self.reading, range)),
             false => {
                 let before = clauses.len().saturating_sub(1);
                 clauses.into_iter().take(before).for_each(|clause| self.written(clause));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::clause::{Clause, Piece, Reading, within};
 use super::lexicon;
 use crate::text::token::Tokens;
-use crate::text::{Found, Quantity, Unit, lists, name};
+use crate::text::{Found, NameKind, Quantity, Unit, lists, name};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -33,36 +33,61 @@ impl Kind {
     }
 }
 
-/// The kind, and what the statement is about where its key can say it.
-pub fn of(reading: &Reading<'_>, clause: &Clause) -> (Kind, Option<String>) {
+/// What a value is expected to be. Of a name, where it is sure, also whose: `name/person`.
+pub fn expected(kind: Kind, named: NameKind) -> &'static str {
+    match (kind, named) {
+        (Kind::Name, NameKind::Person) => "name/person",
+        (Kind::Name, NameKind::Organisation) => "name/organisation",
+        (Kind::Name, NameKind::Place) => "name/place",
+        (
+            Kind::Name
+            | Kind::Comparison
+            | Kind::Percentage
+            | Kind::Amount
+            | Kind::Count
+            | Kind::Date
+            | Kind::Statement,
+            _,
+        ) => kind.name(),
+    }
+}
+
+/// The kind, what the statement is about where its key can say it, and of a name whose it is.
+pub fn of(reading: &Reading<'_>, clause: &Clause) -> (Kind, Option<String>, NameKind) {
+    let (kind, topic, name) = sorted(reading, clause);
+    let whose = name.map_or(NameKind::Other, |name| name::sure_kind(reading.tokens, name.start, name.end));
+    (kind, topic, whose)
+}
+
+fn sorted(reading: &Reading<'_>, clause: &Clause) -> (Kind, Option<String>, Option<Range<usize>>) {
     let ranges: Vec<Range<usize>> = clause.pieces.iter().filter_map(tokens_of).collect();
     let bytes = || ranges.iter().map(|range| reading.tokens.bytes(range.clone()));
     let quantities: Vec<&Found<Quantity>> =
         bytes().flat_map(|bytes| within(reading.quantities, bytes)).collect();
     let has = |wanted: fn(Unit) -> bool| quantities.iter().find(|found| wanted(found.value.unit));
     if is_comparison(reading, clause, &ranges) {
-        return (Kind::Comparison, None);
+        return (Kind::Comparison, None, None);
     }
     if has(|unit| matches!(unit, Unit::Percent | Unit::Word("basis point" | "percentage point"))).is_some() {
-        return (Kind::Percentage, None);
+        return (Kind::Percentage, None, None);
     }
     // The first is what the statement is about: "treated 120 patients with 50 mg".
     if let Some(first) = quantities.first() {
         return match first.value.unit {
-            Unit::None => (Kind::Count, None),
-            Unit::Percent => (Kind::Percentage, None),
+            Unit::None => (Kind::Count, None, None),
+            Unit::Percent => (Kind::Percentage, None, None),
             Unit::Currency(_) | Unit::Measure(_) | Unit::Word(_) => {
-                (Kind::Amount, topic(reading.tokens, clause, first))
+                (Kind::Amount, topic(reading.tokens, clause, first), None)
             }
         };
     }
     let has_date = bytes().any(|bytes| within(reading.dates, bytes).next().is_some());
     if has_date || ranges.iter().flat_map(Clone::clone).any(|at| is_other_date(reading.tokens, at)) {
-        return (Kind::Date, None);
+        return (Kind::Date, None, None);
     }
     match named(reading.tokens, clause, &ranges) {
-        Some(name) => (Kind::Name, slug(reading.tokens.span(name))),
-        None => (Kind::Statement, None),
+        Some(name) => (Kind::Name, slug(reading.tokens.span(name.clone())), Some(name)),
+        None => (Kind::Statement, None, None),
     }
 }
 

@@ -16,8 +16,9 @@ lists! {
     REPORTING = "reporting", SUBORDINATORS = "subordinators", DETERMINERS = "determiners", PREPOSITIONS = "prepositions", ADVERBS = "adverbs",
     CONNECTIVES = "connectives", CONNECTIVE_PHRASES = "connective phrases", IMPERATIVES = "imperatives", OPENERS = "participle openers",
     LASTING = "lasting", COMPARATIVES = "comparatives", COMPARING = "comparing", SUPERLATIVES = "superlatives", COPULAS = "copulas",
-    DIMENSIONS = "dimensions", PRONOUNS = "pronouns", POSSESSIVES = "possessives",
-    REGULAR = "regular",
+    DIMENSIONS = "dimensions", PRONOUNS = "pronouns", PERSONS = "persons", POSSESSIVES = "possessives",
+    REGULAR = "regular", ACTIVE = "active", EITHER_WAY = "either way", SAME_IN_ALL_TENSES = "same in all tenses",
+    DENIALS = "denials", CONDITIONS = "conditions", DENYING_SUBJECTS = "denying subjects",
     CHANGES = "changes",
 }
 
@@ -82,6 +83,10 @@ pub fn begins_predicate(tokens: &Tokens<'_>, at: usize, end: usize) -> bool {
     if surely.iter().any(|list| tokens.is_one_of(at, list)) {
         return true;
     }
+    // "and stores that sell cars": what is described is no verb, but "shows that …" is.
+    if tokens.is_any(at + 1, &["that", "which", "who"]) && !tokens.is_one_of(at, &REPORTING) {
+        return false;
+    }
     let is_object = at + 1 >= end || begins_object(tokens, at + 1);
     let counts = tokens.number(at + 1).is_some() || tokens.is_one_of(at + 1, &DETERMINERS);
     let third_person = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
@@ -104,6 +109,30 @@ pub fn is_participle(tokens: &Tokens<'_>, at: usize) -> bool {
 
 pub fn is_be(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.is_any(at, &["are", "be", "been", "is", "was", "were"])
+}
+
+/// "not", "never", "won't".
+pub fn is_denial(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.is_one_of(at, &DENIALS) || is_shortened(tokens.word(at))
+}
+
+fn is_shortened(word: &str) -> bool {
+    word.ends_with("n't") || word.ends_with("n’t")
+}
+
+/// "did", "don't", "won't": a base form follows, which is not carried over.
+pub fn is_do(tokens: &Tokens<'_>, at: usize) -> bool {
+    let word = tokens.word(at);
+    tokens.is_any(at, &["cannot", "did", "do", "does"])
+        || (is_shortened(word)
+            && !tokens.is_any(at, &["hasn't", "haven't", "isn't", "aren't", "wasn't", "weren't"]))
+}
+
+/// "if", "unless", "provided that".
+pub fn begins_condition(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.is_one_of(at, &CONDITIONS)
+        || (tokens.is_any(at, &["provided", "providing"]) && tokens.is(at + 1, "that"))
+        || (tokens.is(at, "long") && tokens.is(at + 1, "as"))
 }
 
 /// What follows stands in its base form.

@@ -1,10 +1,13 @@
 //! Where a clause ends because another one begins behind an "and", and what that one takes over: a subject, an auxiliary, a frame.
 
-use super::super::lexicon::{
-    self, begins_object, begins_predicate, is_adverb, is_be, is_modal, is_participle,
-};
+mod group;
+
+use std::ops::Range;
+
+use super::super::lexicon::{self, begins_object, begins_predicate, is_adverb, is_participle};
 use super::{Piece, SENTENCE_TOKENS_MAX, SUBJECT_TOKENS_MAX, Splitter};
 use crate::text::name;
+use group::{Group, Over};
 
 /// What must stand before a clause that begins behind an "and", and its verb. One with its own subject needs nothing, and its
 /// verb is still to be found.
@@ -27,7 +30,7 @@ impl Splitter<'_> {
         while next < self.end && is_adverb(tokens, next) && !is_comma {
             next += 1;
         }
-        if next >= self.end {
+        if next >= self.end || self.holds_under_a_condition(at) {
             return None;
         }
         let (before, verb) = match is_comma {
@@ -43,13 +46,19 @@ impl Splitter<'_> {
         Some(if verb == Some(next) { next + 1 } else { next })
     }
 
+    /// "… and cut 500 jobs unless it gets aid": both halves depend on what follows.
+    fn holds_under_a_condition(&self, at: usize) -> bool {
+        let mut rest = (at..self.near(at)).take_while(|at| self.tokens.mark(*at) != Some(';'));
+        rest.any(|at| lexicon::begins_condition(self.tokens, at) && !self.reading.enclosed.holds(at))
+    }
+
     /// `, hired 200 people`: in a list of predicates. `, based in Paris` is none.
     fn listed_predicate(&self, next: usize, verb: usize) -> Option<Before> {
         let tokens = self.tokens;
         let bound = tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS) || tokens.mark(next + 1).is_some();
         let more = (next..self.near(next)).any(|at| tokens.is(at, "and"));
         let good = !bound && more && begins_predicate(tokens, next, self.end);
-        good.then(|| self.carried(next, verb)).flatten()
+        good.then(|| self.carried(next - 1, next, verb)).flatten()
     }
 
     /// `, Berlin is the capital of Germany, and Rome …`: in a list of sentences, of which the last has an "and" before it.
@@ -65,13 +74,12 @@ impl Splitter<'_> {
     /// None if there is no next clause.
     fn next_clause(&self, start: usize, next: usize, verb: usize) -> Option<Before> {
         let tokens = self.tokens;
-        let modal = is_modal(tokens, verb);
+        let modal = lexicon::is_modal(tokens, verb);
         let base = tokens.is_one_of(next, &lexicon::BASE);
-        if (modal || tokens.is_one_of(verb, &lexicon::BASE)) && base && begins_object(tokens, next + 1) {
-            return self.carried(next, verb);
-        }
-        if begins_predicate(tokens, next, self.end) {
-            return self.carried(next, verb);
+        let listed =
+            (modal || tokens.is_one_of(verb, &lexicon::BASE)) && base && begins_object(tokens, next + 1);
+        if listed || begins_predicate(tokens, next, self.end) {
+            return self.carried(start - 1, next, verb);
         }
         if let Some(of_its_own) = self.verb_after(start).filter(|verb| *verb > next) {
             let counted = self.reading.quantity_at(start).is_some();
@@ -82,34 +90,38 @@ impl Splitter<'_> {
         self.another_amount(start, verb)
     }
 
-    /// The subject, and the auxiliary if what follows needs it: "was founded in 1998 and sold in 2005".
-    fn carried(&self, next: usize, verb: usize) -> Option<Before> {
+    /// The subject, and the auxiliary if what follows needs it: "was founded in 1998 and sold in 2005". None where it can not be told.
+    fn carried(&self, joint: usize, next: usize, verb: usize) -> Option<Before> {
         let tokens = self.tokens;
         // A predicate that began without a subject, as items of a list do, hands none on.
         let subject = self.current.subject.clone();
         let long = subject.as_ref().is_some_and(|subject| subject.len() > 2 * SUBJECT_TOKENS_MAX);
-        if long || (subject.is_none() && verb != self.begin) {
+        let denies = |subject: &Range<usize>| tokens.is_one_of(subject.start, &lexicon::DENYING_SUBJECTS);
+        if long || subject.as_ref().is_some_and(denies) || (subject.is_none() && verb != self.begin) {
             return None;
         }
-        let mut pieces: Vec<Piece> = subject.map(Piece::Tokens).into_iter().collect();
-        let main =
-            (verb + 1..self.end.min(verb + 5)).find(|at| !is_adverb(tokens, *at) && !is_be(tokens, *at));
-        let passive = is_be(tokens, verb) && main.is_some_and(|main| is_participle(tokens, main));
-        let without_object = next + 1 >= self.end
-            || tokens.mark(next + 1).is_some()
-            || tokens.is_one_of(next + 1, &lexicon::PREPOSITIONS)
-            || tokens.is(next + 1, "and")
-            || is_adverb(tokens, next + 1);
-        let perfect = tokens.is_any(verb, &["had", "has", "have"])
-            && main.is_some_and(|main| is_participle(tokens, main));
-        let modal = is_modal(tokens, verb);
-        let needs = (passive && is_participle(tokens, next) && without_object)
-            || (perfect && is_participle(tokens, next) && !tokens.is_one_of(next, &lexicon::AUXILIARIES))
-            || (modal && tokens.is_one_of(next, &lexicon::BASE));
-        if needs {
-            let end = main.filter(|_| passive || perfect).unwrap_or(verb + 1);
-            pieces.push(Piece::Tokens(verb..end));
+        // "must file, pay and leave": the third shares what the second has taken over.
+        let shares = |piece: &Piece| match piece {
+            Piece::Tokens(range) if tokens.is_one_of(range.start, &lexicon::AUXILIARIES) => Some(range.start),
+            Piece::Tokens(_) | Piece::Lowered(_) | Piece::Owned(_) | Piece::Literal(_) => None,
+        };
+        let group = Group::of(self, self.current.pieces.last().and_then(shares).unwrap_or(verb), joint);
+        let shared = match group.over(self, next) {
+            Over::Nothing => None,
+            Over::Shared(shared) => Some(shared),
+            Over::Unclear => return None,
+        };
+        // "will not cut jobs and close plants": the denial is of both. A "but" ends it.
+        let contrasts = tokens.is(joint, "but");
+        if !contrasts && (group.never || (group.is_denied && shared.is_some())) {
+            return None;
         }
+        // "not only … but also …"
+        let near = self.begin.max(joint.saturating_sub(SENTENCE_TOKENS_MAX))..joint;
+        if contrasts && near.into_iter().any(|at| tokens.is(at, "not") && tokens.is(at + 1, "only")) {
+            return None;
+        }
+        let pieces = subject.into_iter().chain(shared).map(Piece::Tokens).collect();
         Some((pieces, Some(next)))
     }
 
@@ -126,10 +138,14 @@ impl Splitter<'_> {
         let subject = self.current.subject.clone()?;
         // "is 5 km long and 3 km wide"
         let measured = |at: usize| self.reading.quantity_at(at).is_some();
-        let dimension = is_be(tokens, verb) && measured(verb + 1) && measured(start);
+        let dimension = lexicon::is_be(tokens, verb) && measured(verb + 1) && measured(start);
         let short = verb - subject.start <= 2 * SUBJECT_TOKENS_MAX;
-        (short && (dimension || words > 0 && before && has_amount(preposition)))
-            .then(|| (vec![Piece::Tokens(subject.start..verb + 1)], Some(verb)))
+        let group = Group::of(self, verb, start - 1);
+        let denied = group.never || group.is_denied;
+        let clear = !denied && !tokens.is_one_of(subject.start, &lexicon::DENYING_SUBJECTS);
+        let said = vec![Piece::Tokens(subject.clone()), Piece::Tokens(verb..group.end)];
+        let more = dimension || words > 0 && before && has_amount(preposition);
+        (short && clear && more).then_some((said, Some(verb)))
     }
 
     /// The frame, for a clause that has no date of its own.
