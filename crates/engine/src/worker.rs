@@ -228,7 +228,6 @@ mod tests {
     /// Nothing is found by looking again after a while: it is told, or it waits in vain.
     const NEVER: Duration = Duration::from_secs(24 * 3600);
 
-    // covers: K-22, K-52
     #[test]
     fn the_next_of_a_key_begins_when_the_one_before_it_has_ended() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();

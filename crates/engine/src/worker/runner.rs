@@ -11,7 +11,9 @@ use tenure_core::actor::Actor;
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::control::{Bound, HeldBack};
 use tenure_core::id::ExecutionId;
+use tenure_core::item::Item;
 use tenure_core::lifecycle::event::Event;
+use tenure_core::lifecycle::{SharedTable, StateId};
 use tenure_core::request::{Acquire, Command, Request, Terms};
 use tenure_core::time::Time;
 use tenure_core::word::Kind;
@@ -328,7 +330,17 @@ impl Runner {
         asked: Instant,
     ) {
         self.parts.counters.leases(leases.len());
-        let lease_of = |granted: &Granted| Lease {
+        // Most are of one table, which is asked once.
+        let mut asked_last: Option<(SharedTable, StateId, bool)> = None;
+        let mut may_return = |item: &Item| match &asked_last {
+            Some((table, state, may)) if Arc::ptr_eq(table, &item.table) && *state == item.state => *may,
+            Some(_) | None => {
+                let may = self.may_return(item);
+                asked_last = Some((item.table.clone(), item.state, may));
+                may
+            }
+        };
+        let mut lease_of = |granted: &Granted| Lease {
             store: granted.item.store.clone(),
             length: self.lease.unwrap_or(granted.item.table.settings.lease),
             asked,
@@ -337,7 +349,7 @@ impl Runner {
             token: CancellationToken::new(),
             said: Said::default(),
             stage: Stage::Waits,
-            may_return: self.may_return(granted),
+            may_return: may_return(&granted.item),
             laned: granted.item.table.is_laned() && granted.item.lane_key().is_some(),
             handler: None,
             stop_by: None,
@@ -372,8 +384,8 @@ impl Runner {
     }
 
     /// Whether its table lets this worker give it back.
-    fn may_return(&self, granted: &Granted) -> bool {
-        let mut rows = granted.item.table.rows_from(Some(granted.item.state), &Event::Release);
+    fn may_return(&self, item: &Item) -> bool {
+        let mut rows = item.table.rows_from(Some(item.state), &Event::Release);
         rows.any(|row| row.actors.names(self.actor.role))
     }
 }

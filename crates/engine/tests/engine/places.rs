@@ -16,7 +16,7 @@ const ALL: u64 = 3_000;
 /// A third of it is how long something waits for a place: much longer than it does where places become free.
 const LEASE: Duration = Duration::from_secs(6);
 
-// covers: K-14, K-52
+// covers: K-14
 #[test]
 fn what_waits_behind_a_slow_handler_is_done_by_a_worker_that_has_a_place() {
     on_memory(async |tenure: Tenure| {
