@@ -44,6 +44,7 @@ mod watch;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -104,6 +105,8 @@ struct Shared {
     options: Options,
     clock: Clock,
     lifecycles: RwLock<Arc<Lifecycles>>,
+    /// How often it was noticed that others had written to the file.
+    foreign: AtomicU64,
 }
 
 impl Shared {
@@ -138,6 +141,7 @@ impl Sqlite {
             path,
             clock: options.clock.clone().unwrap_or_else(|| Arc::new(now)),
             lifecycles: RwLock::new(Arc::new(Lifecycles::expected(&options.tables))),
+            foreign: AtomicU64::new(0),
             options,
         });
         let mut writer = Writer::new(connection, shared.clone());
@@ -160,7 +164,13 @@ impl Sqlite {
     fn look_at(path: PathBuf) -> Result<Sqlite, OpenError> {
         let connection = open::looker(&path)?;
         let options = Options::default();
-        let shared = Arc::new(Shared { path, clock: Arc::new(now), options, lifecycles: RwLock::default() });
+        let shared = Arc::new(Shared {
+            path,
+            clock: Arc::new(now),
+            options,
+            lifecycles: RwLock::default(),
+            foreign: AtomicU64::new(0),
+        });
         let writer = Writer::new(connection, shared.clone());
         Ok(Sqlite { readers: Readers::new(shared.clone()), shared, writer: Arc::new(Mutex::new(writer)) })
     }

@@ -20,7 +20,7 @@ pub(crate) struct Bells {
     kinds: Mutex<HashMap<Kind, watch::Sender<u64>>>,
     /// Kinds of which somebody here could have leased more, had others not held so many.
     hungry: Mutex<HashSet<Kind>>,
-    resting: Mutex<HashMap<ItemId, Arc<Notify>>>,
+    resting: Mutex<HashMap<ItemId, Awaited>>,
     /// Somebody listens who did not before.
     pub listening: Notify,
     /// Something may have been put off to a later time.
@@ -30,6 +30,13 @@ pub(crate) struct Bells {
     far: Mutex<Far>,
     /// There is something to tell other processes.
     pub telling: Notify,
+}
+
+/// An item that somebody waits for.
+#[derive(Debug, Default)]
+struct Awaited {
+    rests: Arc<Notify>,
+    by: usize,
 }
 
 /// Of which kinds there may be work that other processes do not know of.
@@ -171,16 +178,21 @@ impl Bells {
 
     /// An item has come to rest.
     fn rests(&self, item: ItemId) {
-        if let Some(waiting) = held(&self.resting).get(&item) {
-            waiting.notify_waiters();
+        if let Some(awaited) = held(&self.resting).get(&item) {
+            awaited.rests.notify_waiters();
         }
     }
 
     pub fn wait_for(self: &Arc<Bells>, item: ItemId) -> Resting {
-        let notify = held(&self.resting).entry(item).or_default().clone();
+        let mut resting = held(&self.resting);
+        let awaited = resting.entry(item).or_default();
+        awaited.by += 1;
+        let notify = awaited.rests.clone();
+        drop(resting);
         Resting { bells: self.clone(), item, notify }
     }
 }
+
 /// Somebody waits for an item. Nobody does any more when the last of them is dropped.
 #[derive(Debug)]
 pub(crate) struct Resting {
@@ -192,9 +204,11 @@ pub(crate) struct Resting {
 impl Drop for Resting {
     fn drop(&mut self) {
         let mut resting = held(&self.bells.resting);
-        // This one and the map's.
-        if resting.get(&self.item).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
-            resting.remove(&self.item);
+        if let Some(awaited) = resting.get_mut(&self.item) {
+            awaited.by -= 1;
+            if awaited.by == 0 {
+                resting.remove(&self.item);
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Giving back takes one write. A database that does not answer in this time is not waited for: the leases end by themselves.
-const GIVE_BACK: Duration = Duration::from_secs(5);
+pub(crate) const GIVE_BACK: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closing(Arc<Shared>);

@@ -75,13 +75,17 @@ pub(crate) struct Parts {
 
 /// One turn of sweeping, for who runs no loops.
 pub(crate) async fn sweep_once(parts: &Parts) -> Result<bool, Error> {
-    sweep::turn(parts).await
+    sweep::turn(parts, &mut sweep::Pass::default()).await
 }
 
 /// Runs until the engine ends.
 pub(crate) async fn run(parts: Parts, secrets: Secrets) {
     let mut loops = JoinSet::new();
-    loops.spawn(every("sweep", SWEEP_EVERY, parts.clone(), |parts| async move { sweep::turn(&parts).await }));
+    let swept = Arc::new(Mutex::new(sweep::Pass::default()));
+    loops.spawn(every("sweep", SWEEP_EVERY, parts.clone(), move |parts| {
+        let swept = swept.clone();
+        async move { sweep::turn(&parts, &mut *swept.lock().await).await }
+    }));
     loops.spawn(every("due", DUE_PAUSE, parts.clone(), |parts| async move { due::turn(&parts).await }));
     let pass = Arc::new(Mutex::new(retention::Pass::default()));
     loops.spawn(every("retention", RETENTION_EVERY, parts.clone(), move |parts| {

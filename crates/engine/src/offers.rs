@@ -2,6 +2,7 @@
 //! does not know what. The system that the kind belongs to says it, as a function of the item.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tenure_core::answer::Answer;
@@ -41,7 +42,11 @@ impl Offers {
         let Some((id, reason)) = ended(&request.command) else { return Ok(None) };
         let Some(item) = kept.item(&request.store, id).await? else { return Ok(None) };
         let Some(offer) = self.0.get(&item.table.kind) else { return Ok(None) };
-        let offers = offer(&item, reason);
+        // A system's mistake costs this end and not the ones that are written with it.
+        let offered = catch_unwind(AssertUnwindSafe(|| offer(&item, reason)));
+        let offers = offered.map_err(|_| {
+            Error::Statement(format!("what the end of a {} must write panicked: item {id}", item.table.kind))
+        })?;
         let command = match request.command.clone() {
             Command::Fail(fail) => Command::Fail(tenure_core::request::Fail { offers, ..fail }),
             Command::Sweep(sweep) => Command::Sweep(tenure_core::request::Sweep { offers, ..sweep }),

@@ -9,6 +9,8 @@
 //!
 //! The runner and the pulse run on the engine's threads: a handler that blocks keeps neither from running.
 
+mod ahead;
+mod drain;
 mod handler;
 mod held;
 mod lines;
@@ -30,7 +32,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::loops::Parts;
 use crate::tenure::Tenure;
-use runner::{AHEAD_MAX, Runner};
+use ahead::AHEAD_MAX;
+use runner::{POLL_MIN, Runner};
 
 pub use handler::{Handler, Job};
 pub use held::{LEASE_MARGIN, LEASE_RENEWAL};
@@ -53,6 +56,7 @@ pub struct WorkerBuilder {
     lease: Option<Duration>,
     grace: Duration,
     ahead_max: usize,
+    poll_min: Duration,
     unanswered: Unanswered,
 }
 
@@ -69,7 +73,17 @@ impl WorkerBuilder {
     pub(crate) fn new(tenure: Tenure, name: String) -> WorkerBuilder {
         let (handlers, unanswered) = (Vec::new(), Arc::new(|_: &str| {}));
         let (concurrency, grace, ahead_max) = (CONCURRENCY, GRACE, AHEAD_MAX);
-        WorkerBuilder { tenure, name, handlers, concurrency, lease: None, grace, ahead_max, unanswered }
+        WorkerBuilder {
+            tenure,
+            name,
+            handlers,
+            concurrency,
+            lease: None,
+            grace,
+            ahead_max,
+            poll_min: POLL_MIN,
+            unanswered,
+        }
     }
 
     /// What is done with items of a kind. Kinds that are named first are looked at first, in turns.
@@ -135,6 +149,7 @@ impl WorkerBuilder {
             lease: self.lease,
             grace: self.grace,
             ahead_max: self.ahead_max,
+            poll_min: self.poll_min,
             unanswered: self.unanswered,
             stop: stop.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
@@ -166,6 +181,7 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         lease: None,
         grace: GRACE,
         ahead_max: AHEAD_MAX,
+        poll_min: POLL_MIN,
         unanswered: Arc::new(|_| {}),
         stop: parts.closing.stop(),
         outside: worker.outside,
@@ -208,6 +224,27 @@ mod tests {
 
     use super::*;
     use crate::tenure::New;
+
+    /// Nothing is found by looking again after a while: it is told, or it waits in vain.
+    const NEVER: Duration = Duration::from_secs(24 * 3600);
+
+    #[test]
+    fn the_next_of_a_key_begins_when_the_one_before_it_has_ended() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let document = serde_json::json!({ "document_id": "d" });
+            let runs = tenure.create_all((0..10).map(|_| New::of("run", &document))).await;
+            let mut builder = tenure.worker("w").handle("run", async |_: Job| Ok(Done::default()));
+            builder.poll_min = NEVER;
+            let worker = builder.start().unwrap();
+            for run in runs {
+                let whole = tenure.wait(run.unwrap().id, Duration::from_secs(60)).await.unwrap();
+                assert_eq!(&**whole.item.state_name(), "COMPLETED");
+            }
+            worker.drain().await;
+        });
+    }
 
     // covers: K-13
     #[test]

@@ -29,15 +29,15 @@ pub(super) enum Touched {
 }
 
 impl Held {
-    /// Forgets everything if anybody else has written. Asked under the write lock, so nobody does so meanwhile.
-    pub fn look(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
+    /// Forgets everything if anybody else has written, and says so. Asked under the write lock nobody does so meanwhile.
+    pub fn look(&mut self, connection: &Connection) -> Result<bool, rusqlite::Error> {
         let mut statement = connection.prepare_cached("pragma data_version")?;
         let others = Some(statement.query_row([], |row| row.get(0))?);
-        if self.others != others {
-            self.items.clear();
-            self.others = others;
+        if self.others == others {
+            return Ok(false);
         }
-        Ok(())
+        self.items.clear();
+        Ok(std::mem::replace(&mut self.others, others).is_some())
     }
 
     pub fn get(&self, id: ItemId) -> Option<&(SharedItem, Known)> {

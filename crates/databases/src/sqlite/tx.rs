@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
@@ -116,10 +117,26 @@ impl Writer {
         self.ready()?;
         self.begin_in_turn().map_err(|error| self.judge(Fault::Sql(error)))?;
         self.ahead.look();
-        self.held.look(&self.connection).map_err(|error| {
+        self.look().map_err(|error| {
             self.roll_back();
             self.judge(Fault::Sql(error))
         })
+    }
+
+    fn look(&mut self) -> Result<(), rusqlite::Error> {
+        if self.held.look(&self.connection)? {
+            self.shared.foreign.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Between two transactions: whether others have written since the last one. A connection that is to be replaced is left for who
+    /// writes next.
+    pub fn look_for_others(&mut self) -> Result<(), Error> {
+        if self.poisoned || self.damage != Damage::None {
+            return Ok(());
+        }
+        self.look().map_err(|error| error_of(&error))
     }
 
     /// Waits for other processes that write to the file. SQLite's own waiting looks again after as much as a tenth of a second, and

@@ -1,33 +1,46 @@
-//! Noticing that somebody wrote to the file, in this process or another. Asking costs one look at shared memory.
+//! Noticing that others have written to the file: another process, or another handle of this one. What this handle writes itself its
+//! owner knows.
+//!
+//! SQLite counts for each connection what all others have committed, and the one that matters is the connection that writes. It looks
+//! whenever a transaction begins; in between, while it is free, it is asked here.
 
-use rusqlite::Connection;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::fault::error_of;
-use super::{Sqlite, open};
+use tokio::sync::Mutex;
+
+use super::tx::Writer;
+use super::{Shared, Sqlite};
 use crate::Error;
 
-#[derive(Debug)]
 pub struct Watch {
-    connection: Connection,
-    seen: i64,
+    shared: Arc<Shared>,
+    writer: Arc<Mutex<Writer>>,
+    seen: u64,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("seen", &self.seen).finish_non_exhaustive()
+    }
 }
 
 impl Sqlite {
     pub fn watch(&self) -> Result<Watch, Error> {
-        let connection = open::reader(&self.shared.path).map_err(|error| error_of(&error))?;
-        let mut watch = Watch { connection, seen: 0 };
+        let mut watch = Watch { shared: self.shared.clone(), writer: self.writer.clone(), seen: 0 };
         watch.has_changed()?;
         Ok(watch)
     }
 }
 
 impl Watch {
-    /// Whether anything was written since it was last asked.
+    /// Whether others have written anything since it was last asked.
     pub fn has_changed(&mut self) -> Result<bool, Error> {
-        let read = self.connection.prepare_cached("pragma data_version");
-        let version: i64 = read
-            .and_then(|mut read| read.query_row([], |row| row.get(0)))
-            .map_err(|error| error_of(&error))?;
-        Ok(std::mem::replace(&mut self.seen, version) != version)
+        // While it is not free it is within a transaction, and has looked as that began.
+        if let Ok(mut writer) = self.writer.try_lock() {
+            writer.look_for_others()?;
+        }
+        let count = self.shared.foreign.load(Ordering::Relaxed);
+        Ok(std::mem::replace(&mut self.seen, count) != count)
     }
 }

@@ -1,5 +1,5 @@
-//! Wake-ups between processes. On PostgreSQL they tell each other; on SQLite each notices that the file was written to. Both are
-//! hints: who misses one finds the work when it looks by itself.
+//! Wake-ups between processes. On PostgreSQL they tell each other; on SQLite each notices that others have written to the file. Both
+//! are hints: who misses one finds the work when it looks by itself. What this process writes rings where it is answered.
 
 use std::time::Duration;
 

@@ -15,12 +15,12 @@ use tenure_databases::Error;
 use tenure_databases::follow::MessageId;
 use tokio::sync::Mutex;
 
-use super::follow::{Kept, Sent, page, skip};
+use super::follow::{Kept, Page, Sent, page, skip};
 use super::webhook::Subscribed;
 use crate::loops::Parts;
 
-/// Webhooks that one turn looks at. Each message is held against all of them.
-const WEBHOOKS_MAX: usize = 1_000;
+/// Webhooks of a store. Each message is held against all of them, and each that wants it makes an item of it.
+pub(super) const WEBHOOKS_MAX: usize = 1_000;
 
 /// The link from a delivery to the item whose message it is.
 const MESSAGE: &str = "message";
@@ -89,7 +89,7 @@ impl Deliverer {
                 skip(&parts.kept, kept, since).await?
             }
         };
-        let page = page(&parts.kept, &parts.store, from).await?;
+        let page = state.read(parts, from).await?;
         let made = state.deliver(parts, &page.messages).await?;
         if made || state.kept.is_none_or(|kept| kept.is_worth_it(page.end)) {
             parts.kept.set_mark(&mark, page.end).await?;
@@ -101,9 +101,26 @@ impl Deliverer {
 }
 
 impl State {
+    /// The next page, and who there is to be told of it. A webhook that was created while it was read is older than some of its messages,
+    /// and would never hear of them once the mark is past.
+    async fn read(&mut self, parts: &Parts, from: u64) -> Result<Page, Error> {
+        let page = page(&parts.kept, &parts.store, from).await?;
+        if !page.messages.is_empty() {
+            self.look(parts).await?;
+        }
+        Ok(page)
+    }
+
     /// Which webhooks there are now.
     async fn look(&mut self, parts: &Parts) -> Result<(), Error> {
         let standing = parts.kept.standing(&parts.store, &super::kind(), None, WEBHOOKS_MAX).await?;
+        if let Some((last, _)) = standing.get(WEBHOOKS_MAX - 1)
+            && let [(name, _), ..] =
+                &parts.kept.standing(&parts.store, &super::kind(), Some(last), 1).await?[..]
+        {
+            let why = format!("webhook {name} is one of more than {WEBHOOKS_MAX}, and is told of nothing");
+            parts.counters.failed_turn(&why);
+        }
         if standing.is_empty() {
             // While nobody listens the log goes by unread; whoever comes next begins where they were created.
             self.position = None;
@@ -211,6 +228,58 @@ mod tests {
             // The next one begins there.
             Deliverer::default().turn(&parts).await.unwrap();
             assert_eq!(deliveries(&tenure).await, 3);
+        });
+    }
+
+    // covers: K-26
+    #[test]
+    fn a_webhook_that_is_created_while_the_log_is_read_is_told_of_what_came_after_it() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let hook = |name: &str| Webhook::new(name, "https://example.com/").secret("env:NONE");
+            tenure.webhook(hook("a")).await.unwrap();
+            let parts = tenure.parts();
+            let mut state = State::default();
+            state.look(&parts).await.unwrap();
+            // It is looked who there is, then comes a webhook, then a message, and then the log is read.
+            tenure.webhook(hook("b")).await.unwrap();
+            let send = async |job: Job| Done::default().message("sent", &job.payload::<u32>()?);
+            let worker = tenure.worker("w").handle("job", send).start().unwrap();
+            let job = tenure.create(New::job(&1)).await.unwrap();
+            tenure.wait(job.id, std::time::Duration::from_secs(60)).await.unwrap();
+            worker.drain().await;
+            let page = state.read(&parts, 0).await.unwrap();
+            assert!(state.deliver(&parts, &page.messages).await.unwrap());
+            assert_eq!(deliveries(&tenure).await, 2, "both are told");
+        });
+    }
+
+    #[test]
+    fn a_webhook_too_many_is_refused_and_not_forgotten() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            let raw = |number: usize| {
+                let payload = serde_json::json!({
+                    "name": format!("n{number}"), "url": "https://example.com/", "secrets": ["env:NONE"],
+                });
+                New::of("webhook", &payload)
+            };
+            let hook = |name: &str| Webhook::new(name, "https://example.com/").secret("env:NONE");
+            tenure.webhook(hook("n0")).await.unwrap();
+            let made = tenure.create_all((1..WEBHOOKS_MAX).map(raw)).await;
+            assert!(made.iter().all(Result::is_ok));
+            let refused = tenure.webhook(hook("one more")).await.unwrap_err();
+            assert!(refused.to_string().contains("1000 webhooks"), "{refused}");
+            assert!(tenure.webhook(hook("n0")).await.is_ok(), "one that stands is the same again");
+            // One that was created as an item is told of where failures are.
+            let parts = tenure.parts();
+            State::default().look(&parts).await.unwrap();
+            assert_eq!(tenure.counters().failed_turns(), 0);
+            tenure.create(raw(WEBHOOKS_MAX)).await.unwrap();
+            State::default().look(&parts).await.unwrap();
+            assert!(tenure.counters().last_failure().is_some_and(|why| why.contains("told of nothing")));
         });
     }
 

@@ -1,4 +1,5 @@
-//! One POST: resolved, looked at, connected, sent and answered, all within one span of time.
+//! One POST: resolved, looked at, connected, sent and answered, all within one span of time. The status is the answer; what follows
+//! it has a short time of its own and changes nothing.
 //!
 //! No redirect is followed, no proxy is asked, nothing is kept open: the address that was judged is the one that is spoken to.
 
@@ -16,14 +17,23 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::address::{Refused, Target, check};
+use crate::time::now;
 
 /// What is read of an answer at most. Its status is what counts; the rest is for a person.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// What follows the status is waited for so long: it is there for a person, and where the status is in it is in the next segment.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// What of an answer is kept in a failure's reason.
 const SHOWN_CHARS_MAX: usize = 200;
+
+/// What is spoken over.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// What is posted.
 #[derive(Debug)]
@@ -53,38 +63,40 @@ pub(super) enum Unanswered {
 impl Post<'_> {
     pub async fn send(self) -> Result<Answered, Unanswered> {
         let time_out = self.time_out;
-        let sent = tokio::time::timeout(time_out, self.exchange());
-        sent.await.unwrap_or_else(|_| Err(failed(format!("no answer within {} s", time_out.as_secs_f64()))))
+        let deadline = Instant::from_std(now() + time_out);
+        let stream = timeout_at(deadline, self.connected(deadline)).await;
+        self.speak(stream.map_err(|_| late(time_out))??, deadline).await
     }
 
-    async fn exchange(self) -> Result<Answered, Unanswered> {
+    /// A connection to an address that was looked at.
+    async fn connected(&self, deadline: Instant) -> Result<Box<dyn Stream>, Unanswered> {
         let addresses = self.target.addresses().await.map_err(failed)?;
         if !self.allow_private {
             let all: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
             check(&all).map_err(Unanswered::Refused)?;
         }
-        let stream = connect(&addresses).await?;
+        let stream = connect(&addresses, deadline).await?;
         if !self.target.is_tls {
-            return self.speak(stream).await;
+            return Ok(Box::new(stream));
         }
         let name = self.target.host.to_string();
         let name = ServerName::try_from(name.trim_matches(['[', ']']).to_string())
             .map_err(|_| failed("its host can have no certificate"))?;
         let connector = TlsConnector::from(tls().map_err(failed)?);
         let stream = connector.connect(name, stream).await;
-        self.speak(stream.map_err(|error| failed(format!("no safe connection: {error}")))?).await
+        Ok(Box::new(stream.map_err(|error| failed(format!("no safe connection: {error}")))?))
     }
 
-    async fn speak<S>(self, stream: S) -> Result<Answered, Unanswered>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+    async fn speak(self, stream: Box<dyn Stream>, deadline: Instant) -> Result<Answered, Unanswered> {
+        let time_out = self.time_out;
+        let late = |_| late(time_out);
         let broken = |error: hyper::Error| failed(format!("the connection broke: {error}"));
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let shaken = timeout_at(deadline, http1::handshake(TokioIo::new(stream))).await;
+        let (mut sender, connection) = shaken.map_err(late)?.map_err(broken)?;
         let request = self.request().map_err(failed)?;
         let mut exchange = std::pin::pin!(async {
-            let response = sender.send_request(request).await.map_err(broken)?;
-            answered(response).await
+            let response = timeout_at(deadline, sender.send_request(request)).await;
+            Ok(answered(response.map_err(late)?.map_err(broken)?).await)
         });
         tokio::select! {
             answer = &mut exchange => return answer,
@@ -111,37 +123,48 @@ impl Post<'_> {
     }
 }
 
+fn late(time_out: Duration) -> Unanswered {
+    failed(format!("no answer within {} s", time_out.as_secs_f64()))
+}
+
 fn failed(why: impl Into<String>) -> Unanswered {
     Unanswered::Failed(why.into())
 }
 
-/// The first that answers, of those that were looked at.
-async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Unanswered> {
+/// The first that answers, of those that were looked at. Each has its share of the time: one that is silent keeps nobody from trying
+/// the next.
+async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Unanswered> {
     let mut last = "it has no address".to_string();
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = format!("{address} can not be reached: {error}"),
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        let share =
+            deadline.saturating_duration_since(now().into()) / u32::try_from(left).unwrap_or(u32::MAX);
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = format!("{address} can not be reached: {error}"),
+            Err(_) => last = format!("{address} can not be reached: it is silent"),
         }
     }
     Err(failed(last))
 }
 
-async fn answered(response: Response<Incoming>) -> Result<Answered, Unanswered> {
+async fn answered(response: Response<Incoming>) -> Answered {
     let status = response.status().as_u16();
     let retry_after = header(response.headers());
     let mut body = response.into_body();
     let mut read: Vec<u8> = Vec::new();
-    // The status has come: an answer that breaks off or goes on for ever is an answer.
-    while read.len() < ANSWER_BYTES_MAX
-        && let Some(Ok(frame)) = body.frame().await
-    {
-        if let Ok(data) = frame.into_data() {
-            let room = ANSWER_BYTES_MAX - read.len();
-            read.extend_from_slice(&data[..data.len().min(room)]);
+    // The status has come: an answer that breaks off, comes slowly or goes on for ever is an answer.
+    let reading = async {
+        while read.len() < ANSWER_BYTES_MAX
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            if let Ok(data) = frame.into_data() {
+                let room = ANSWER_BYTES_MAX - read.len();
+                read.extend_from_slice(&data[..data.len().min(room)]);
+            }
         }
-    }
-    Ok(Answered { status, retry_after, shown: shown(&read) })
+    };
+    let _ = timeout(ANSWER_TIME, reading).await;
+    Answered { status, retry_after, shown: shown(&read) }
 }
 
 fn header(headers: &HeaderMap) -> Option<String> {
@@ -178,7 +201,7 @@ fn trust() -> Result<Arc<ClientConfig>, String> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -187,6 +210,8 @@ mod tests {
         Nothing,
         /// Answers this, and closes.
         Once(&'static str),
+        /// Answers this, and then nothing more.
+        Slowly(&'static str),
         /// Answers this, and then this for ever.
         Endlessly(&'static str, &'static str),
     }
@@ -215,6 +240,7 @@ mod tests {
                         stream.write_all(answer.as_bytes()).await.unwrap();
                         drop(stream);
                     }
+                    Serves::Slowly(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
                     Serves::Endlessly(head, rest) => {
                         stream.write_all(head.as_bytes()).await.unwrap();
                         while stream.write_all(rest.as_bytes()).await.is_ok() {}
@@ -245,11 +271,38 @@ mod tests {
         );
         let endless = posted(Serves::Endlessly("HTTP/1.1 500 No\r\n\r\n", "on and on ")).unwrap();
         assert_eq!((endless.status, endless.shown.len() <= SHOWN_CHARS_MAX), (500, true));
+        let slow =
+            posted(Serves::Slowly("HTTP/1.1 202 Accepted\r\ncontent-length: 9\r\n\r\nso far")).unwrap();
+        assert_eq!((slow.status, slow.shown.as_str()), (202, "so far"), "what it has it has");
         let moved = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(posted(Serves::Once(moved)).unwrap().status, 302, "it is not followed");
         for nonsense in ["", "220 mail.example.com ESMTP\r\n"] {
             assert!(matches!(posted(Serves::Once(nonsense)), Err(Unanswered::Failed(_))), "{nonsense:?}");
         }
+    }
+
+    // covers: K-26
+    #[test]
+    fn an_address_that_is_silent_keeps_nobody_from_trying_the_next() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let soon = |millis| Instant::from_std(now() + Duration::from_millis(millis));
+            // Nobody takes its connections: what is beyond its queue is never answered.
+            let full = TcpSocket::new_v4().unwrap();
+            full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            let full = full.listen(1).unwrap();
+            let silent = full.local_addr().unwrap();
+            let mut waiting = Vec::new();
+            while let Ok(stream) = timeout(Duration::from_millis(200), TcpStream::connect(silent)).await {
+                waiting.push(stream.unwrap());
+            }
+            let other = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = other.local_addr().unwrap();
+            let stream = connect(&[silent, address], soon(1_000)).await.unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), address);
+            let in_vain = connect(&[silent], soon(300)).await.unwrap_err();
+            assert_eq!(in_vain, failed(format!("{silent} can not be reached: it is silent")));
+        });
     }
 
     #[test]

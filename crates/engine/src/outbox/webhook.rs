@@ -9,6 +9,7 @@ use tenure_core::request::{Command, Create};
 use tenure_core::word::{Key, Label};
 
 use super::address::Target;
+use super::deliver::WEBHOOKS_MAX;
 use super::kind;
 use super::sign::Reference;
 use crate::error::Error;
@@ -139,6 +140,7 @@ impl Tenure {
     /// the name of one that stands is refused: remove that one first.
     pub async fn webhook(&self, webhook: Webhook) -> Result<SharedItem, Error> {
         let subscribed = webhook.checked().map_err(Error::Webhook)?;
+        self.has_room_for(&subscribed.name).await?;
         let bytes = serde_json::to_vec(&subscribed).map_err(|why| Error::Json(why.to_string()))?;
         let payload = Body::json(bytes).map_err(|problem| Error::Json(problem.detail.to_string()))?;
         match self.ask(Command::Create(Create::new(kind(), payload.clone()))).await?.answer {
@@ -149,6 +151,19 @@ impl Tenure {
             }
             no => Err(Error::Refused(Box::new(no))),
         }
+    }
+
+    /// One too many would be told of nothing.
+    async fn has_room_for(&self, name: &Key) -> Result<(), Error> {
+        let (kept, store) = (self.inner.kept.clone(), self.store().clone());
+        let standing =
+            self.beside(async move { kept.standing(&store, &kind(), None, WEBHOOKS_MAX).await }).await?;
+        if standing.len() >= WEBHOOKS_MAX && standing.iter().all(|(one, _)| one != name) {
+            return Err(Error::Webhook(format!(
+                "there are {WEBHOOKS_MAX} webhooks already: remove one first"
+            )));
+        }
+        Ok(())
     }
 
     /// The webhooks that stand, by name.

@@ -1,7 +1,7 @@
 //! What a tick has to create when it is handled: on time, or late. A pure function of the schedule and two moments.
 //!
 //! ```text
-//!   the tick's time                          now − grace              now
+//!   the tick's time                 now − grace − jitter              now
 //!        ├───────── missed ──────────────────────┼──── on time ────────┤        next: the first time after now
 //!  skip  │  none                                 │  each               │
 //!  one   │  the latest, if none is on time       │  each               │
@@ -18,7 +18,7 @@ use tenure_core::time::Time;
 
 use super::times::Times;
 
-/// A time that is handled later than this was missed. Long enough for a restart, short beside what people schedule.
+/// A time that is handled later than this was missed; where times are put off by a jitter, later than by that as well. Long enough for a restart, short beside what people schedule.
 pub const GRACE: Duration = Duration::from_secs(60);
 /// What was dropped is counted so far; who hears of ten thousand needs no exact number.
 const COUNT_MAX: u64 = 10_000;
@@ -51,6 +51,8 @@ pub(crate) struct Asked<'a> {
     /// The tick's own time.
     pub at: Time,
     pub now: Time,
+    /// By how much a time may have been put off on purpose.
+    pub jitter: Duration,
     /// How many of the missed may still be made up for.
     pub left: u32,
     /// How many one commit creates.
@@ -75,7 +77,7 @@ pub(crate) struct Next {
 }
 
 pub(crate) fn due(asked: Asked<'_>) -> Due {
-    let cut = asked.now.before(GRACE);
+    let cut = asked.now.before(GRACE.saturating_add(asked.jitter));
     let on_time: Vec<Time> =
         asked.between(asked.at.max(cut), asked.now.after(Duration::from_micros(1))).collect();
     let made_up = match asked.catch_up {
@@ -137,7 +139,8 @@ mod tests {
     }
 
     fn asked<'a>(times: &'a Times, catch_up: CatchUp, at: &str, now: &str) -> Asked<'a> {
-        Asked { times, catch_up, pauses: &[], at: time(at), now: time(now), left: 100, room: 200 }
+        let (at, now, jitter) = (time(at), time(now), Duration::ZERO);
+        Asked { times, catch_up, pauses: &[], at, now, jitter, left: 100, room: 200 }
     }
 
     fn hourly() -> Times {
@@ -172,6 +175,33 @@ mod tests {
         assert_eq!(shown(&skip.make), ["13:00:00"], "to the very end of its grace it is on time");
         let late = due(asked(&times, CatchUp::Skip, "2026-01-01T10:00:00Z", "2026-01-01T13:01:00.000001Z"));
         assert_eq!(shown(&late.make), [""; 0]);
+    }
+
+    // covers: K-36
+    #[test]
+    fn a_time_that_was_put_off_on_purpose_is_on_time() {
+        let times = hourly();
+        let half = Duration::from_secs(1_800);
+        for rule in [CatchUp::Skip, CatchUp::One, CatchUp::All] {
+            let put_off =
+                Asked { jitter: half, ..asked(&times, rule, "2026-01-01T10:00:00Z", "2026-01-01T10:29:59Z") };
+            let due = due(put_off);
+            assert_eq!((shown(&due.make), due.dropped), (vec!["10:00:00".to_string()], 0), "{rule:?}");
+            assert_eq!(due.next, Some(Next { at: time("2026-01-01T11:00:00Z"), left: None }));
+        }
+        // What was missed by more than that was missed.
+        for (rule, made, dropped) in [
+            (CatchUp::Skip, vec![], 1),
+            (CatchUp::One, vec!["10:00:00"], 0),
+            (CatchUp::All, vec!["10:00:00"], 0),
+        ] {
+            let late = asked(&times, rule, "2026-01-01T10:00:00Z", "2026-01-01T10:31:01Z");
+            let late = due(Asked { jitter: half, ..late });
+            assert_eq!(
+                (shown(&late.make), late.dropped),
+                (made.iter().map(ToString::to_string).collect(), dropped)
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::body::Body;
@@ -89,6 +90,7 @@ async fn fire(parts: &Parts, job: Job) -> Result<Done, Failure> {
         pauses: &pauses,
         at: tick.at,
         now,
+        jitter: Duration::from_millis(plan.jitter_ms),
         left: tick.left.unwrap_or(plan.catch_up_max),
         room: room(parts, &plan),
     });

@@ -106,6 +106,8 @@ pub(crate) enum How {
     Retry(Option<Duration>),
     Permanent,
     Snooze(Duration),
+    /// Not begun: it keeps its place in the queue.
+    Return,
 }
 
 impl Failure {
@@ -122,6 +124,11 @@ impl Failure {
     /// Trying again is useless.
     pub fn permanent(reason: impl Into<String>) -> Failure {
         Failure { reason: reason.into(), how: How::Permanent }
+    }
+
+    /// Given back as it was: nothing of it was begun.
+    pub(super) fn returned(reason: &str) -> Failure {
+        Failure { reason: reason.to_string(), how: How::Return }
     }
 
     pub fn reason(&self) -> &str {

@@ -3,7 +3,7 @@
 //! A worker counts a lease from the moment it *asked* for it. It stops a tenth of the lease before the database lets another
 //! have it, also when the database is silent: no clock is compared with another.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tenure_core::answer::Answer;
 use tenure_core::id::ExecutionId;
@@ -12,6 +12,7 @@ use tenure_core::word::Store;
 use tokio::task::JoinSet;
 
 use super::held::Held;
+use super::outcome::Failure;
 use super::runner::Asker;
 use crate::time::{now, pause};
 
@@ -20,8 +21,13 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 /// A renewal that failed is not repeated at once.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Runs as long as its worker. `ended` gets what was taken from its handler and must be given back.
-pub(super) async fn run(held: Held, asker: Asker, lease: Option<Duration>, ended: impl Fn(ExecutionId)) {
+/// Runs as long as its worker. `ended` gets what is taken from its handler and must be given back, and why.
+pub(super) async fn run(
+    held: Held,
+    asker: Asker,
+    lease: Option<Duration>,
+    ended: impl Fn(ExecutionId, Failure),
+) {
     // Nobody waits for an answer here: a database that is silent must not keep the leases' own ends from being seen.
     let mut renewals = JoinSet::new();
     loop {
@@ -32,7 +38,12 @@ pub(super) async fn run(held: Held, asker: Asker, lease: Option<Duration>, ended
             lose(&held, &asker, execution);
         }
         for execution in look.stopped {
-            ended(execution);
+            // It was told and did not stop: it is stopped, and given back as what it is, cancelled.
+            held.with(execution, |lease| lease.stop_by = None);
+            ended(execution, Failure::snooze(Duration::ZERO, "cancelled"));
+        }
+        for execution in look.returned {
+            ended(execution, Failure::returned("its worker had no place for it"));
         }
         if !look.renew.is_empty() {
             renewals.spawn(renew(held.clone(), asker.clone(), lease, look.renew));
@@ -99,9 +110,4 @@ fn lose(held: &Held, asker: &Asker, execution: ExecutionId) {
             handler.abort();
         }
     }
-}
-
-/// For who looks at it before a handler begins.
-pub(super) fn is_over(deadline: Instant) -> bool {
-    deadline <= now()
 }

@@ -3,16 +3,20 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tenure_core::actor::{Actor, Role};
+use tenure_core::actor::Actor;
 use tenure_core::answer::{Answer, Granted};
 use tenure_core::control::{Bound, HeldBack};
 use tenure_core::id::ExecutionId;
-use tenure_core::request::{Acquire, Command, Due, Effects, Request, Sweep, Terms};
-use tenure_core::word::{Kind, Store};
+use tenure_core::item::Item;
+use tenure_core::lifecycle::event::Event;
+use tenure_core::lifecycle::{SharedTable, StateId};
+use tenure_core::request::{Acquire, Command, Request, Terms};
+use tenure_core::time::Time;
+use tenure_core::word::Kind;
 use tenure_databases::batch::Reply;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside;
@@ -23,12 +27,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Unanswered;
+use super::ahead::Ahead;
 use super::handler::{Handler, Job};
-use super::held::{Held, Lease};
+use super::held::{Held, Lease, Stage};
 use super::lines::Said;
 use super::outcome::Failure;
 use super::pulse;
-use super::settle::{Ended, Settler, release};
+use super::settle::{Ended, Settler};
+use crate::closing::GIVE_BACK;
 use crate::lease::{Waited, wait_for_work};
 use crate::loops::{Counters, Parts};
 use crate::time::{now, pause};
@@ -37,16 +43,13 @@ use crate::time::{now, pause};
 const ACQUIRE_MAX: usize = 500;
 /// Acquires that are under way at once at most: while one is written the next is on its way.
 const CALLS_MAX: usize = 2;
-/// Leases that wait for a handler at most; so many are done in a few milliseconds where it pays to have them.
-pub(super) const AHEAD_MAX: usize = 3_000;
-/// Work is fetched ahead for so long: longer than it takes from a lease to its settled end, or the rate would never grow. More would
-/// only be kept from other workers.
-const AHEAD: f64 = 0.2;
 /// A worker that found nothing looks again by itself, sooner at first.
-const POLL_MIN: Duration = Duration::from_millis(50);
+pub(super) const POLL_MIN: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
-/// A limit that is over by now is asked again so soon.
+/// A limit that is over by now is asked again so soon, and every time it is not after twice as long, up to a few times a second: it
+/// is the database's clock that says when it is over, and this machine's may be ahead of it.
 const HELD_BACK_MIN: Duration = Duration::from_millis(5);
+const HELD_BACK_MAX: Duration = Duration::from_millis(320);
 /// The database is away.
 pub(super) const AWAY: Duration = Duration::from_millis(200);
 
@@ -66,6 +69,8 @@ pub(super) struct Runner {
     pub lease: Option<Duration>,
     pub grace: Duration,
     pub ahead_max: usize,
+    /// How soon it looks again by itself, where it found nothing.
+    pub poll_min: Duration,
     pub unanswered: Unanswered,
     pub stop: CancellationToken,
     pub outside: Handle,
@@ -73,19 +78,19 @@ pub(super) struct Runner {
 }
 
 /// What an acquire got, and what kept it from more.
-type Acquired = (Vec<Granted>, Option<Box<HeldBack>>);
+pub(super) type Acquired = (Vec<Granted>, Option<Box<HeldBack>>);
 type Acquiring = Pin<Box<dyn Future<Output = Result<Acquired, String>> + Send>>;
 
 /// An acquire that was asked for at this time.
 #[derive(Clone, Copy)]
-struct Call {
+pub(super) struct Call {
     at: Instant,
     max: usize,
 }
 
 /// Acquires that are not answered yet.
 #[derive(Default)]
-struct Asked {
+pub(super) struct Asked {
     calls: VecDeque<(Call, Acquiring)>,
     /// As many as they may bring.
     leases: usize,
@@ -97,8 +102,12 @@ impl Asked {
         self.calls.push_back((call, acquiring));
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// The next answer, whichever it is; for ever where nothing was asked.
-    async fn answered(&mut self) -> (Call, Result<Acquired, String>) {
+    pub async fn answered(&mut self) -> (Call, Result<Acquired, String>) {
         poll_fn(|context| {
             for index in 0..self.calls.len() {
                 if let Poll::Ready(answer) = self.calls[index].1.as_mut().poll(context) {
@@ -136,22 +145,22 @@ impl Runner {
         let held = Held::default();
         let (ended, results) = mpsc::unbounded_channel();
         let mut beside = JoinSet::new();
-        let stopped = {
+        let taken = {
             let (held, ended, store) = (held.clone(), ended.clone(), self.parts.store.clone());
-            move |execution: ExecutionId| {
-                // It was told and did not stop: it is stopped, and given back as what it is, cancelled.
-                let handler = held.with(execution, |lease| {
-                    lease.stop_by = None;
-                    lease.handler.take()
-                });
-                if let Some(Some(handler)) = handler {
+            let outside = self.outside.clone();
+            move |execution: ExecutionId, why: Failure| {
+                if let Some(Some(handler)) = held.with(execution, |lease| lease.handler.take()) {
                     handler.abort();
-                    let result = Ok(Err(Failure::snooze(Duration::ZERO, "cancelled")));
-                    let _ = ended.send(Ended { execution, store: store.clone(), result });
+                    let _ = ended.send(Ended { execution, store: store.clone(), result: Ok(Err(why)) });
+                }
+                // A handler that blocks its thread keeps others from beginning. This is heard of when it does no more.
+                if held.is_stuck() {
+                    let held = held.clone();
+                    outside.spawn(async move { held.goes_on() });
                 }
             }
         };
-        beside.spawn(pulse::run(held.clone(), asker.clone(), self.lease, stopped));
+        beside.spawn(pulse::run(held.clone(), asker.clone(), self.lease, taken));
         let settler = Settler {
             asker: asker.clone(),
             bells: self.parts.bells.clone(),
@@ -161,24 +170,46 @@ impl Runner {
             outside: self.outside.clone(),
         };
         beside.spawn(settler.run(results));
-        self.lease_until_stopped(&asker, &held, &ended).await;
-        self.wind_up(&asker, &held).await;
+        // All that a stop waits for has one end, also where the database says nothing.
+        let stopped: OnceLock<Instant> = OnceLock::new();
+        let over = async |least: Duration| {
+            self.stop.cancelled().await;
+            let grace = self.parts.closing.grace(self.grace).max(least);
+            let since = *stopped.get_or_init(now);
+            pause(grace.saturating_sub(now().duration_since(since))).await;
+        };
+        let slots = Arc::new(Semaphore::new(self.concurrency));
+        let mut asked = Asked::default();
+        tokio::select! {
+            () = self.lease_until_stopped(&asker, &held, &ended, &slots, &mut asked) => {}
+            () = over(GIVE_BACK) => {}
+        }
+        // Nobody who waits for a place gets one any more.
+        slots.close();
+        self.wind_up(&asker, &held, asked, over(Duration::ZERO)).await;
         beside.shutdown().await;
     }
 
-    async fn lease_until_stopped(&self, asker: &Asker, held: &Held, ended: &mpsc::UnboundedSender<Ended>) {
+    async fn lease_until_stopped(
+        &self,
+        asker: &Asker,
+        held: &Held,
+        ended: &mpsc::UnboundedSender<Ended>,
+        slots: &Arc<Semaphore>,
+        asked: &mut Asked,
+    ) {
         let mut bells: Vec<_> = self.kinds.iter().map(|kind| self.parts.bells.listen(kind)).collect();
-        let slots = Arc::new(Semaphore::new(self.concurrency));
+        bells.push(held.lanes());
         let mut ahead = Ahead::new();
-        let mut asked = Asked::default();
         let mut turn = 0;
-        let mut poll = POLL_MIN;
+        let mut poll = self.poll_min;
+        let mut held_back_for = HELD_BACK_MIN;
         // More is asked for before an answer has come only while there was as much as was asked for.
         let mut plenty = false;
         while !self.stop.is_cancelled() && !self.kinds.is_empty() {
             let mut freed = std::pin::pin!(held.changed().notified());
             freed.as_mut().enable();
-            let most = self.concurrency + ahead.count(held).min(self.ahead_max);
+            let most = self.most(held, &mut ahead);
             let has = held.len() + asked.leases;
             let room = most.saturating_sub(has);
             // Few at a time are as dear as many: it waits until a call is worth while, or nothing is left to do.
@@ -199,8 +230,8 @@ impl Runner {
             let held_back = match answer {
                 Ok((leases, _)) if !leases.is_empty() => {
                     plenty = leases.len() == call.max;
-                    self.hand_out(asker, held, ended, &slots, leases, call.at);
-                    poll = POLL_MIN;
+                    self.hand_out(asker, held, ended, slots, leases, call.at);
+                    (poll, held_back_for) = (self.poll_min, HELD_BACK_MIN);
                     continue;
                 }
                 Ok((_, held_back)) => held_back,
@@ -215,9 +246,20 @@ impl Runner {
             if !asked.calls.is_empty() {
                 continue;
             }
-            let wait = held_back.as_ref().map_or(poll, |held| self.held_back(held, poll));
-            let ahead = ahead.count(held).min(self.ahead_max);
-            let room = (self.concurrency + ahead).saturating_sub(held.len()).min(ACQUIRE_MAX);
+            let wait = match &held_back {
+                Some(held) => {
+                    self.held_back(held);
+                    let wait =
+                        held.until.map_or(poll, |until| until_over(until, outside::now(), held_back_for));
+                    held_back_for = (held_back_for * 2).min(HELD_BACK_MAX);
+                    wait
+                }
+                None => {
+                    held_back_for = HELD_BACK_MIN;
+                    poll
+                }
+            };
+            let room = self.most(held, &mut ahead).saturating_sub(held.len()).min(ACQUIRE_MAX);
             let standing = match held_back {
                 None if room > 0 => asker.gather.stand(self.acquire(room, turn)).ok(),
                 _ => None,
@@ -232,33 +274,31 @@ impl Runner {
                 Waited::Answered(reply, began) => match acquired(reply) {
                     Ok((leases, _)) => {
                         plenty = leases.len() == room;
-                        self.hand_out(asker, held, ended, &slots, leases, began.at());
-                        poll = POLL_MIN;
+                        self.hand_out(asker, held, ended, slots, leases, began.at());
+                        poll = self.poll_min;
                     }
                     Err(why) => self.failed(&why).await,
                 },
-                Waited::Rung => poll = POLL_MIN,
-                Waited::Over => poll = (poll * 2).min(POLL_MAX),
-            }
-        }
-        // Nobody who waits for a place gets one any more.
-        slots.close();
-        // What was asked for before the stop is held when the answer comes: it is given back with the rest.
-        while !asked.calls.is_empty() {
-            if let (call, Ok((leases, _))) = asked.answered().await {
-                self.hand_out(asker, held, ended, &slots, leases, call.at);
+                Waited::Rung => poll = self.poll_min,
+                Waited::Over => poll = (poll * 2).min(POLL_MAX.max(self.poll_min)),
             }
         }
     }
 
-    /// How long to wait where a limit is in the way: until it is said to be over, or until something ends.
-    fn held_back(&self, held: &HeldBack, poll: Duration) -> Duration {
+    /// How many leases it may have: a place each, and what it fetches ahead. None more while no handler's thread goes on.
+    fn most(&self, held: &Held, ahead: &mut Ahead) -> usize {
+        match held.is_stuck() {
+            true => 0,
+            false => self.concurrency + ahead.count(held).min(self.ahead_max),
+        }
+    }
+
+    /// A limit is in the way: it is waited for until it is said to be over, or until something ends.
+    fn held_back(&self, held: &HeldBack) {
         self.parts.counters.one_held_back();
         if let Bound::Concurrency(_) = held.by {
             self.parts.bells.is_hungry(&held.kind);
         }
-        // It is the database's clock that says when; this one's need not be right, so the wait is bounded both ways.
-        held.until.map_or(poll, |until| until.since(outside::now()).clamp(HELD_BACK_MIN, POLL_MAX))
     }
 
     /// The database is away, or says no: in a while it may not.
@@ -290,14 +330,27 @@ impl Runner {
         asked: Instant,
     ) {
         self.parts.counters.leases(leases.len());
-        let lease_of = |granted: &Granted| Lease {
+        // Most are of one table, which is asked once.
+        let mut asked_last: Option<(SharedTable, StateId, bool)> = None;
+        let mut may_return = |item: &Item| match &asked_last {
+            Some((table, state, may)) if Arc::ptr_eq(table, &item.table) && *state == item.state => *may,
+            Some(_) | None => {
+                let may = self.may_return(item);
+                asked_last = Some((item.table.clone(), item.state, may));
+                may
+            }
+        };
+        let mut lease_of = |granted: &Granted| Lease {
             store: granted.item.store.clone(),
             length: self.lease.unwrap_or(granted.item.table.settings.lease),
             asked,
+            window_ends: window_of(granted).map(|window| asked + window),
             tried: None,
             token: CancellationToken::new(),
             said: Said::default(),
-            begun: false,
+            stage: Stage::Waits,
+            may_return: may_return(&granted.item),
+            laned: granted.item.table.is_laned() && granted.item.lane_key().is_some(),
             handler: None,
             stop_by: None,
         };
@@ -317,11 +370,7 @@ impl Runner {
                 async move {
                     let Ok(slot) = slots.acquire_owned().await else { return };
                     // It may have waited too long for a slot.
-                    let begins = held.with(execution, |lease| {
-                        lease.begun = !pulse::is_over(lease.deadline());
-                        lease.begun
-                    });
-                    if begins != Some(true) {
+                    if !held.begin(execution, now()) {
                         return;
                     }
                     let result = caught(async { handler.run(job).await }).await;
@@ -334,119 +383,40 @@ impl Runner {
         }
     }
 
-    /// No new leases; handlers go on for the grace, then are stopped and their items given back.
-    async fn wind_up(&self, asker: &Asker, held: &Held) {
-        let emptied = async {
-            loop {
-                let mut changed = std::pin::pin!(held.changed().notified());
-                changed.as_mut().enable();
-                if held.len() == 0 {
-                    return;
-                }
-                changed.await;
-            }
-        };
-        let grace = self.parts.closing.grace(self.grace);
-        let over = async {
-            // What has not begun need not wait for what has: somebody else may have it now.
-            self.give_back(asker, held.take_waiting()).await;
-            emptied.await;
-        };
-        if tokio::time::timeout(grace, over).await.is_ok() {
-            return;
-        }
-        let left = held.all().into_iter().filter_map(|execution| Some((execution, held.take(execution)?)));
-        self.give_back(asker, left.collect()).await;
-    }
-
-    /// Gives back what is held no more, told or not.
-    async fn give_back(&self, asker: &Asker, leases: Vec<(ExecutionId, Lease)>) {
-        let mut left = Vec::new();
-        for (execution, lease) in leases {
-            lease.token.cancel();
-            lease.handler.iter().for_each(|handler| handler.abort());
-            left.extend(lease.said.request(execution, &lease.store, &self.actor));
-            left.push(release(execution, &lease.store, &self.actor, "its worker shut down", None));
-        }
-        if left.is_empty() {
-            return;
-        }
-        let unreleased = self.let_go(asker, left).await;
-        if !unreleased.is_empty() {
-            self.let_go(asker, unreleased).await;
-        }
-    }
-
-    /// Gives items back. What can not be given back because its table has no `release` is to be ended by its recovery row.
-    async fn let_go(&self, asker: &Asker, left: Vec<Request>) -> Vec<Request> {
-        let mut unreleased = Vec::new();
-        let replies = asker.gather.ask_all(left.clone()).await;
-        for (request, reply) in left.iter().zip(replies) {
-            // What can not be given back now is taken back when its lease ends.
-            let Ok(reply) = reply else { continue };
-            self.parts.bells.heard(request, &reply);
-            asker.counters.refused().heard(request, &reply.answer);
-            match (&request.command, &reply.answer) {
-                (Command::Release(_), _) if reply.fresh => asker.counters.one_released(),
-                (Command::Release(release), Answer::Refused(_) | Answer::Forbidden { .. }) => {
-                    unreleased.push(self.give_up(release.execution, &request.store));
-                }
-                (Command::Sweep(_), _) if reply.fresh => asker.counters.one_given_up(),
-                _ => {}
-            }
-        }
-        unreleased
-    }
-
-    fn give_up(&self, execution: ExecutionId, store: &Store) -> Request {
-        let ExecutionId { item, fence } = execution;
-        let sweep = Sweep { item, fence, due: Due::GivenUp, offers: Effects::default() };
-        let node = self.actor.incarnation.clone().unwrap_or_else(|| self.actor.id.clone());
-        let actor = Actor::new(Role::System, node);
-        Request { store: store.clone(), actor, command: Command::Sweep(sweep) }
+    /// Whether its table lets this worker give it back.
+    fn may_return(&self, item: &Item) -> bool {
+        let mut rows = item.table.rows_from(Some(item.state), &Event::Release);
+        rows.any(|row| row.actors.names(self.actor.role))
     }
 }
 
-/// How much is fetched ahead: what this worker does in a short while, at its rate of the last moments. Others may be far faster.
-struct Ahead {
-    since: Instant,
-    done: u64,
-    rate: f64,
+/// How much is left of its window when it is granted. Counted from when it was asked for, that is never later than in the database.
+fn window_of(granted: &Granted) -> Option<Duration> {
+    let lease = granted.item.lease.as_ref()?;
+    Some(lease.window_ends?.since(lease.since))
 }
 
-impl Ahead {
-    fn new() -> Ahead {
-        Ahead { since: now(), done: 0, rate: 0.0 }
-    }
-
-    fn count(&mut self, held: &Held) -> usize {
-        let (at, done) = (now(), held.settled());
-        let passed = at.duration_since(self.since).as_secs_f64();
-        if passed >= 0.01 {
-            let rate = done.saturating_sub(self.done) as f64 / passed;
-            self.rate = if self.rate == 0.0 { rate } else { self.rate * 0.5 + rate * 0.5 };
-            (self.since, self.done) = (at, done);
-        }
-        ((self.rate * AHEAD) as usize).min(AHEAD_MAX)
-    }
+/// How long a limit is waited for that the database says is over at a time of its own clock.
+fn until_over(until: Time, now: Time, least: Duration) -> Duration {
+    until.since(now).clamp(least, POLL_MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::id::{Fence, ItemId};
-
     use super::*;
 
     #[test]
-    fn what_another_worker_does_lets_nobody_fetch_more() {
-        let (mine, others) = (Held::default(), Held::default());
-        let settled: Vec<ExecutionId> =
-            (0..1_000).map(|number| ExecutionId { item: ItemId(number), fence: Fence(1) }).collect();
-        let long_ago =
-            |held: &Held| Ahead { since: now() - Duration::from_secs(1), done: held.settled(), rate: 0.0 };
-        let (mut ahead, mut far_ahead) = (long_ago(&mine), long_ago(&others));
-        others.take_all(&settled);
-        assert_eq!(ahead.count(&mine), 0);
-        assert!(far_ahead.count(&others) > 0, "who is fast fetches ahead");
+    fn a_clock_that_is_ahead_asks_ever_more_seldom() {
+        let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+        let soon = now.after(Duration::from_millis(40));
+        let day = Duration::from_secs(24 * 3600);
+        assert_eq!(until_over(soon, now, HELD_BACK_MIN), Duration::from_millis(40));
+        assert_eq!(
+            until_over(soon, now.before(day), HELD_BACK_MIN),
+            POLL_MAX,
+            "and one that is behind soon enough"
+        );
+        assert_eq!(until_over(soon, now.after(day), HELD_BACK_MIN), HELD_BACK_MIN);
+        assert_eq!(until_over(soon, now.after(day), HELD_BACK_MAX), HELD_BACK_MAX);
     }
 }

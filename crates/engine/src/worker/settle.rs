@@ -9,6 +9,7 @@ use tenure_core::answer::Answer;
 use tenure_core::id::ExecutionId;
 use tenure_core::request::{Command, Commit, Effects, Fail, REASON_BYTES_MAX, Release, Request};
 use tenure_core::word::Store;
+use tenure_databases::wait::caught;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -50,9 +51,21 @@ impl Settler {
                 return;
             }
             // The next ones are collected while these are written.
-            batches.spawn(shared.clone().settle(some));
+            let executions: Vec<ExecutionId> = some.iter().map(|ended| ended.execution).collect();
+            let settler = shared.clone();
+            batches.spawn(async move {
+                if let Err(panic) = caught(settler.clone().settle(some)).await {
+                    settler.abandon(&executions, &panic);
+                }
+            });
             while batches.try_join_next().is_some() {}
         }
+    }
+
+    /// What can not be written is held no more: the ends of these leases will do it, and their places are free.
+    fn abandon(&self, executions: &[ExecutionId], why: &str) {
+        self.asker.counters.failed_turn(&format!("an outcome can not be written: {why}"));
+        executions.iter().for_each(|execution| drop(self.held.take(*execution)));
     }
 
     async fn settle(self: Arc<Settler>, mut some: Vec<Ended>) {
@@ -78,10 +91,13 @@ impl Settler {
                 match reply {
                     Ok(reply) => {
                         // Where that can not be read the lease's end will do it, with all that goes with it.
-                        let more = self.offers.again(&self.kept, &request, &reply).await;
-                        if let Ok(Some(more)) = more {
-                            again.push((execution, more));
-                            continue;
+                        match self.offers.again(&self.kept, &request, &reply).await {
+                            Ok(Some(more)) => {
+                                again.push((execution, more));
+                                continue;
+                            }
+                            Ok(None) => {}
+                            Err(why) => self.asker.counters.failed_turn(&why.to_string()),
                         }
                         self.bells.heard(&request, &reply);
                         match self.settled(execution, &request, &reply.answer, &mut after) {
@@ -89,9 +105,13 @@ impl Settler {
                             None => ended.push(execution),
                         }
                     }
-                    // The lease's end decides how long that goes on: who has lost it is not held any more.
                     Err(_) if !self.held.has(execution) => {}
+                    // The lease's end decides how long that goes on: who has lost it is not held any more.
                     Err(error) if error.is_retryable() => again.push((execution, request)),
+                    // Not even that it failed can be written. Renewed for ever it would be nobody's for ever.
+                    Err(error) if !matches!(request.command, Command::Commit(_)) => {
+                        self.abandon(&[execution], &error.to_string());
+                    }
                     Err(error) => {
                         let failure = Failure::retry(error.to_string());
                         again.push((execution, fail(execution, &request.store, &self.asker.actor, failure)));
@@ -124,6 +144,7 @@ impl Settler {
             }
             Ok(Err(failure)) => match failure.how {
                 How::Snooze(delay) => release(execution, store, actor, &failure.reason, Some(delay)),
+                How::Return => release(execution, store, actor, &failure.reason, None),
                 How::Retry(_) | How::Permanent => {
                     self.asker.counters.one_failed(failure.how == How::Permanent);
                     fail(execution, store, actor, failure)
@@ -150,7 +171,8 @@ impl Settler {
             (Command::Commit(_), Answer::Ran(_)) => {
                 counters.one_committed();
                 if let Some(after) = after.remove(&execution) {
-                    self.outside.spawn(after());
+                    // Called there, too: a panic of the program's own is not one of ours.
+                    self.outside.spawn(async move { after().await });
                 }
             }
             (Command::Release(_), Answer::Ran(_)) => counters.one_released(),
@@ -179,6 +201,7 @@ fn fail(execution: ExecutionId, store: &Store, actor: &Actor, failure: Failure) 
     }
     let (permanent, retry_after) = match failure.how {
         How::Retry(after) => (false, after),
+        How::Return => (false, None),
         How::Permanent => (true, None),
         How::Snooze(delay) => (false, Some(delay)),
     };

@@ -7,20 +7,10 @@ use std::time::Duration;
 use tenure::{Done, Job, New, Tenure};
 use tokio::sync::Semaphore;
 
-use crate::{PATIENCE, on_each};
+use crate::{on_each, until};
 
 /// So many are done at once, which makes the worker fetch ahead; the next one waits.
 const QUICK: u64 = 1_500;
-
-async fn until(is_so: impl Fn() -> bool) {
-    let looked = async {
-        let mut looks = tokio::time::interval(Duration::from_millis(10));
-        while !is_so() {
-            looks.tick().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, looked).await.expect("it becomes so");
-}
 
 // covers: K-54
 #[test]

@@ -3,6 +3,8 @@
 mod controls;
 mod draining;
 mod operations;
+mod outcomes;
+mod places;
 mod promises;
 mod retention;
 mod working;
@@ -27,4 +29,21 @@ fn on_each<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
         eprintln!("on {}", url.split(':').next().unwrap_or_default());
         runtime.block_on(test(url));
     }
+}
+
+/// Runs a test of what is the same on every database.
+fn on_memory<F: Future<Output = ()>>(test: impl FnOnce(tenure::Tenure) -> F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async { test(tenure::Tenure::open("memory:").await.unwrap()).await });
+}
+
+/// Looks until it is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let looked = async {
+        let mut looks = tokio::time::interval(Duration::from_millis(10));
+        while !is_so() {
+            looks.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looked).await.expect("it becomes so");
 }

@@ -263,7 +263,8 @@ fn what_a_process_held_that_is_gone_is_run_by_another() {
             starts.add_permits(1);
             std::future::pending()
         };
-        let worker = gone.worker("w").handle("job", endless).lease(Duration::from_secs(1)).start().unwrap();
+        // Not so short that a busy machine loses it before its process is gone.
+        let worker = gone.worker("w").handle("job", endless).lease(Duration::from_secs(3)).start().unwrap();
         let job = gone.create(New::job(&())).await.unwrap();
         begun.acquire().await.unwrap().forget();
         // As if it had been killed: its threads end where they are.

@@ -125,6 +125,35 @@ fn f7_a_worker_that_hears_nothing_stops_before_another_may_begin() {
     });
 }
 
+// The database says nothing any more while a worker ends: it is waited for as long as was said and a little, and not for ever.
+// covers: K-54
+#[test]
+fn a_drain_ends_with_its_grace_also_where_the_database_is_silent() {
+    on_postgres(async |url| {
+        let (before, address) = url.split_once('@').unwrap();
+        let (server, rest) = address.split_once('/').unwrap();
+        let network = Network::to(server.to_string()).await;
+        let through = format!("{before}@127.0.0.1:{}/{rest}", network.port);
+        let tenure = Tenure::builder(through).without_loops().open().await.unwrap();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let begun = std::sync::Mutex::new(Some(begun));
+        let endless = move |_: Job| {
+            let begun = begun.lock().unwrap().take();
+            async move {
+                begun.expect("it begins once").send(()).unwrap();
+                std::future::pending().await
+            }
+        };
+        let worker =
+            tenure.worker("w").grace(Duration::from_millis(100)).handle("job", endless).start().unwrap();
+        jobs(&tenure, 1).await;
+        begins.await.unwrap();
+        network.be_silent();
+        tokio::time::timeout(PATIENCE, worker.drain()).await.expect("it ends");
+        network.be_open();
+    });
+}
+
 /// Ends every connection that calls itself so.
 async fn cut(name: &str) -> i64 {
     let text = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = $1";

@@ -9,7 +9,7 @@ use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::{Done, Job, New, Tenure};
 
-use crate::place::{PATIENCE, actions, is_sound, jobs, on_each, until};
+use crate::place::{PATIENCE, actions, is_sound, jobs, on_each, on_each_together, until};
 use crate::program::Program;
 use crate::sized::sized;
 
@@ -88,7 +88,7 @@ async fn killed_everywhere(tenure: &Tenure, url: &str) {
 // covers: K-25, K-35
 #[test]
 fn a_cancel_reaches_another_process_and_comes_too_late_after_the_commit() {
-    on_each(async |url| {
+    on_each_together(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
         let [item] = jobs(&tenure, 1).await[..] else { panic!("one job") };
         let mut child = Program::start(&format!("steps {url} w {item}"));
@@ -98,7 +98,7 @@ fn a_cancel_reaches_another_process_and_comes_too_late_after_the_commit() {
         child.kill();
         assert_eq!(&**until(&tenure, item, |item| item.phase().is_ended()).await.state_name(), "SUCCEEDED");
 
-        let mut child = Program::start(&format!("worker {url} w 1000"));
+        let mut child = Program::start(&format!("worker {url} w 3000"));
         let [second] = jobs(&tenure, 1).await[..] else { panic!("one job") };
         child.until("begun ");
         tenure.cancel(second, "not needed").await.unwrap();
@@ -113,7 +113,7 @@ fn a_cancel_reaches_another_process_and_comes_too_late_after_the_commit() {
 // covers: K-33, K-51
 #[test]
 fn a_poisoned_payload_ends_its_job_and_no_other() {
-    on_each(async |url| {
+    on_each_together(async |url| {
         let tenure = Tenure::open(url.clone()).await.unwrap();
         let poison = tenure.create(New::job(&"poison").max_attempts(2)).await.unwrap();
         let good = tenure.create(New::job(&"good")).await.unwrap();

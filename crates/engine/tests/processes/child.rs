@@ -113,7 +113,8 @@ async fn fatal(url: &str, voice: &Voice) {
         "poison" => std::process::abort(),
         _ => Ok(Done::default()),
     };
-    let worker = tenure.worker("w").lease(Duration::from_secs(1)).handle("job", handler);
+    // Long enough for a busy machine to begin within it: a lease that is lost before costs an attempt and no process.
+    let worker = tenure.worker("w").lease(Duration::from_secs(2)).handle("job", handler);
     let worker = worker.start().expect("it starts");
     voice.say("open");
     voice.go_on().await;

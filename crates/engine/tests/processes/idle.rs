@@ -26,6 +26,31 @@ fn l7_what_becomes_due_without_a_word_is_found_by_who_looks() {
     });
 }
 
+/// Writes of another kind, and how far they are apart: each could be noticed by itself.
+const WRITES: u64 = 100;
+const APART: Duration = Duration::from_millis(25);
+
+// Who writes knows of what. A worker looks ever less often by itself, up to once a second; one that is woken for every write of its own
+// process looks as often as something is written.
+// covers: K-52
+#[test]
+fn what_a_process_writes_of_one_kind_wakes_nobody_who_waits_for_another() {
+    on_each(async |url| {
+        let began = Since::now();
+        let tenure = Tenure::builder(url).without_loops().open().await.unwrap();
+        let worker = tenure.worker("w").handle("run", async |_: Job| Ok(Done::default())).start().unwrap();
+        let mut apart = tokio::time::interval(APART);
+        for number in 0..WRITES {
+            apart.tick().await;
+            tenure.create(New::job(&number)).await.unwrap();
+        }
+        let looks = tenure.counters().acquires();
+        let most = began.micros() / 1_000_000 + 20;
+        assert!(looks <= most, "{looks} looks beside {WRITES} writes");
+        worker.drain().await;
+    });
+}
+
 /// How far apart the turns of an idle loop are at least.
 const LOOPS: [(&str, Duration); 6] = [
     ("sweep", Duration::from_secs(1)),

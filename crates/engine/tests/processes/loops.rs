@@ -1,11 +1,14 @@
 //! Faults of SQLite's file that an engine meets while it runs: it goes on by itself.
 
+use std::time::Duration;
+
 use rusqlite::Connection;
 use tenure::databases::url::Url;
-use tenure::{Done, Job, Tenure};
+use tenure::{Done, Job, New, Tenure};
 
-use crate::place::{PATIENCE, is_sound, jobs, on_sqlite, until_so};
+use crate::place::{PATIENCE, is_sound, jobs, on_sqlite, until, until_so};
 use crate::program::Program;
+use crate::raw;
 use crate::shim::{Errno, Failing, How, Shim};
 
 // Another program holds the file's lock for longer than anybody waits.
@@ -25,6 +28,32 @@ fn a_lock_that_somebody_holds_ends_no_loop() {
         let whole = tenure.wait(item, PATIENCE).await.unwrap();
         assert_eq!(&**whole.item.state_name(), "SUCCEEDED");
         worker.drain().await;
+    });
+}
+
+// Somebody's own trigger keeps one item from ever ending: its worker goes on with others, and leaves it to the end of its lease.
+// covers: K-51
+#[test]
+fn an_end_that_can_not_be_written_keeps_no_place() {
+    on_sqlite(async |url| {
+        let tenure = Tenure::open(url.clone()).await.unwrap();
+        let refuse = "create trigger stuck before update on items \
+            when old.key = 'bad' and old.slot = 3 and new.slot <> 3 begin select raise(abort, 'not this one'); end;";
+        raw::run(&url, refuse).await;
+        let bad = tenure.create(New::job(&1).key("bad")).await.unwrap();
+        // No renewal finds out: it is far away.
+        let worker = tenure.worker("w").concurrency(1).lease(Duration::from_secs(3_600));
+        let worker = worker.handle("job", async |_: Job| Ok(Done::default())).start().unwrap();
+        until(&tenure, bad.id, |item| item.lease.is_some()).await;
+        let good = tenure.create(New::job(&2)).await.unwrap();
+        let whole = tenure.wait(good.id, PATIENCE).await.unwrap();
+        assert_eq!(&**whole.item.state_name(), "SUCCEEDED");
+        let told = tenure.counters().last_failure().unwrap();
+        assert!(told.contains("can not be written") && told.contains("not this one"), "{told}");
+        assert!(tenure.item(bad.id).await.unwrap().lease.is_some());
+        worker.drain().await;
+        drop(tenure);
+        is_sound(&url).await;
     });
 }
 

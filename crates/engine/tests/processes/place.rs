@@ -42,6 +42,17 @@ pub fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     });
 }
 
+/// As [`on_each`], both at the same time: for what takes its time.
+pub fn on_each_together<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+    let folder = tempfile::tempdir().unwrap();
+    let name = schema::fresh();
+    let file = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    runtime().block_on(async {
+        tokio::join!(test(file), test(schema::url(&name)));
+        schema::drop(&name).await;
+    });
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
