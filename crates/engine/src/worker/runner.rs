@@ -68,6 +68,7 @@ pub(super) struct Runner {
     pub ahead_max: usize,
     pub unanswered: Unanswered,
     pub stop: CancellationToken,
+    pub drain: CancellationToken,
     pub outside: Handle,
     pub parts: Parts,
 }
@@ -161,14 +162,20 @@ impl Runner {
             outside: self.outside.clone(),
         };
         beside.spawn(settler.run(results));
-        self.lease_until_stopped(&asker, &held, &ended).await;
-        self.wind_up(&asker, &held).await;
+        let slots = Arc::new(Semaphore::new(self.concurrency));
+        self.lease_until_stopped(&asker, &held, &ended, &slots).await;
+        self.wind_up(&asker, &held, &slots).await;
         beside.shutdown().await;
     }
 
-    async fn lease_until_stopped(&self, asker: &Asker, held: &Held, ended: &mpsc::UnboundedSender<Ended>) {
+    async fn lease_until_stopped(
+        &self,
+        asker: &Asker,
+        held: &Held,
+        ended: &mpsc::UnboundedSender<Ended>,
+        slots: &Arc<Semaphore>,
+    ) {
         let mut bells: Vec<_> = self.kinds.iter().map(|kind| self.parts.bells.listen(kind)).collect();
-        let slots = Arc::new(Semaphore::new(self.concurrency));
         let mut ahead = Ahead::new();
         let mut asked = Asked::default();
         let mut turn = 0;
@@ -199,7 +206,7 @@ impl Runner {
             let held_back = match answer {
                 Ok((leases, _)) if !leases.is_empty() => {
                     plenty = leases.len() == call.max;
-                    self.hand_out(asker, held, ended, &slots, leases, call.at);
+                    self.hand_out(asker, held, ended, slots, leases, call.at);
                     poll = POLL_MIN;
                     continue;
                 }
@@ -232,7 +239,7 @@ impl Runner {
                 Waited::Answered(reply, began) => match acquired(reply) {
                     Ok((leases, _)) => {
                         plenty = leases.len() == room;
-                        self.hand_out(asker, held, ended, &slots, leases, began.at());
+                        self.hand_out(asker, held, ended, slots, leases, began.at());
                         poll = POLL_MIN;
                     }
                     Err(why) => self.failed(&why).await,
@@ -241,12 +248,14 @@ impl Runner {
                 Waited::Over => poll = (poll * 2).min(POLL_MAX),
             }
         }
-        // Nobody who waits for a place gets one any more.
-        slots.close();
-        // What was asked for before the stop is held when the answer comes: it is given back with the rest.
+        if self.drain.is_cancelled() {
+            // Nobody who waits for a place gets one any more.
+            slots.close();
+        }
+        // What was asked for before the stop is held when the answer comes: it goes the way of the rest.
         while !asked.calls.is_empty() {
             if let (call, Ok((leases, _))) = asked.answered().await {
-                self.hand_out(asker, held, ended, &slots, leases, call.at);
+                self.hand_out(asker, held, ended, slots, leases, call.at);
             }
         }
     }
@@ -334,9 +343,9 @@ impl Runner {
         }
     }
 
-    /// No new leases; handlers go on for the grace, then are stopped and their items given back.
-    async fn wind_up(&self, asker: &Asker, held: &Held) {
-        let emptied = async {
+    /// No new leases. Handlers go on until they are done; once it drains for the grace, then they are stopped and their items given back.
+    async fn wind_up(&self, asker: &Asker, held: &Held, slots: &Semaphore) {
+        let emptied = || async {
             loop {
                 let mut changed = std::pin::pin!(held.changed().notified());
                 changed.as_mut().enable();
@@ -346,11 +355,15 @@ impl Runner {
                 changed.await;
             }
         };
+        tokio::select! {
+            () = emptied() => return,
+            () = self.drain.cancelled() => slots.close(),
+        }
         let grace = self.parts.closing.grace(self.grace);
         let over = async {
             // What has not begun need not wait for what has: somebody else may have it now.
             self.give_back(asker, held.take_waiting()).await;
-            emptied.await;
+            emptied().await;
         };
         if tokio::time::timeout(grace, over).await.is_ok() {
             return;
