@@ -65,12 +65,25 @@ const BLOCKS: [&str; 30] = [
     "ul",
 ];
 
+/// And these, in their own ways.
+const APART: [&str; 14] =
+    ["blockquote", "br", "h1", "h2", "h3", "h4", "h5", "h6", "li", "pre", "table", "td", "th", "tr"];
+
+/// Whether what stands before a tag and behind it are not one word: `one<br>two`, `</li><li>`.
+pub(super) fn is_apart(tag: &str) -> bool {
+    let name = tag.trim_start_matches(['<', '/']);
+    let end = name.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let is_it = |block: &&str| block.eq_ignore_ascii_case(&name[..end]);
+    BLOCKS.iter().any(|block| is_it(&block)) || APART.iter().any(|block| is_it(&block))
+}
+
 struct Page<'a> {
     form: &'a mut Form,
     text: String,
     /// The hidden element that is open, and how often it is nested in itself.
     hidden: Option<(&'static str, u32)>,
     title: Option<String>,
+    /// Its words have not come yet, or not all of them.
     heading: Option<u8>,
     lists: u8,
     in_item: bool,
@@ -184,7 +197,10 @@ impl<'a> Page<'a> {
                 let title = self.title.take().unwrap_or_default();
                 self.form.note("title", &title);
             }
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.flush()?,
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.flush()?;
+                self.heading = None;
+            }
             "ul" | "ol" => {
                 self.flush()?;
                 self.lists = self.lists.saturating_sub(1);
@@ -251,7 +267,6 @@ impl<'a> Page<'a> {
     /// What was said since the last block, as what it stands in.
     fn flush(&mut self) -> Result<(), StepFailed> {
         let text = std::mem::take(&mut self.text);
-        let heading = self.heading.take();
         if self.preformatted > 0 && !self.in_cell {
             return self.form.code(&text.replace(BREAK, "\n"));
         }
@@ -259,6 +274,8 @@ impl<'a> Page<'a> {
         if lines.is_empty() {
             return Ok(());
         }
+        // The first words are the heading, also in a block of their own. Where its end is missing the rest is none.
+        let heading = self.heading.take();
         if self.in_cell
             && let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut())
         {
