@@ -104,6 +104,32 @@ fn a_heading_is_one_also_where_its_words_are_in_a_block_of_their_own() {
 
 // covers: R-11
 #[test]
+fn a_page_that_is_laid_out_by_tables_is_read_as_a_page_and_a_table_as_a_table() {
+    let page = "<html><table><tr><td><img src=logo><a href=/>Home</a></td><td>\
+        <table><tr><td><h1>Harbour News</h1><p>First.</p><ul><li>one</li><li>two</li></ul>\
+        <table><tr><th>Ship</th><th>Day</th></tr><tr><td>Ada</td><td>Monday</td></tr></table>\
+        <pre>a\n  b</pre></td></tr></table></td></tr></table><p>Last.";
+    assert_eq!(
+        blocks(&made("a.html", page)),
+        [
+            "paragraph: Home",
+            "heading 1: Harbour News",
+            "paragraph: First.",
+            "list_item 1: one",
+            "list_item 1: two",
+            "table: Ship\tDay\nAda\tMonday",
+            "code: a\n  b",
+            "paragraph: Last."
+        ]
+    );
+    // Names of columns may be set as headings, and a cell may hold a line of smaller ones.
+    let table = "<html><table><tr><th><h3>Plan</h3></th><th><h3>Basic</h3><p>or so</p></th></tr>\
+        <tr><td>Price</td><td><table><tr><td>5</td><td>EUR</td></tr></table></td></tr></table>";
+    assert_eq!(blocks(&made("a.html", table)), ["table: Plan\tBasic or so\nPrice\t5 EUR"]);
+}
+
+// covers: R-11
+#[test]
 fn a_value_a_line_is_a_list() {
     let read =
         blocks(&made("a.jsonl", "{\"name\": \"Ann\", \"age\": 7}\n\n{\"name\": \"Bob\", \"age\": 9}\n"));

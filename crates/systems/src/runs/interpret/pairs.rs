@@ -84,4 +84,6 @@ fn is_key(key: &str) -> bool {
         && key.split_whitespace().count() <= KEY_WORDS_MAX
         && !key.contains(['?', '!', ';', ',', '\t'])
         && !key.contains(". ")
+        // "Offered (since: 2.2)" is no name of what stands behind its colon.
+        && key.matches('(').count() == key.matches(')').count()
 }
