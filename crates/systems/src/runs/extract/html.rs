@@ -77,8 +77,8 @@ const APART: [&str; 14] =
 pub(super) fn is_apart(tag: &str) -> bool {
     let name = tag.trim_start_matches(['<', '/']);
     let end = name.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(name.len());
-    let is_it = |block: &&str| block.eq_ignore_ascii_case(&name[..end]);
-    BLOCKS.iter().any(|block| is_it(&block)) || APART.iter().any(|block| is_it(&block))
+    let is_it = |block: &str| block.eq_ignore_ascii_case(&name[..end]);
+    BLOCKS.iter().any(|block| is_it(block)) || APART.iter().any(|block| is_it(block))
 }
 
 struct Page<'a> {
