@@ -7,6 +7,8 @@
 //! pulse      renews what is held at a third of its lease; gives up what can not be renewed in time
 //! ```
 //!
+//! A worker that is retired takes nothing more and finishes what it holds; one that is drained has only so long for that.
+//!
 //! The runner and the pulse run on the engine's threads: a handler that blocks keeps neither from running.
 
 mod ahead;
@@ -26,7 +28,7 @@ use std::time::Duration;
 use tenure_core::actor::{Actor, Role};
 use tenure_core::word::{Kind, Who};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -138,7 +140,7 @@ impl WorkerBuilder {
             incarnation: Some(inner.incarnation.clone()),
             ..Actor::new(Role::Worker, self.name.parse::<Who>()?)
         };
-        let stop = inner.closing.stop();
+        let (stop, drain) = (inner.closing.stop(), inner.closing.stop());
         let working = inner.closing.working();
         let (ended, end) = oneshot::channel();
         let runner = Runner {
@@ -152,6 +154,7 @@ impl WorkerBuilder {
             poll_min: self.poll_min,
             unanswered: self.unanswered,
             stop: stop.clone(),
+            drain: drain.clone(),
             outside: Handle::try_current().unwrap_or_else(|_| inner.background.handle().clone()),
             parts: self.tenure.parts(),
         };
@@ -160,7 +163,7 @@ impl WorkerBuilder {
             drop(working);
             let _ = ended.send(());
         });
-        Ok(Worker { stop, end: Some(end), _tenure: self.tenure })
+        Ok(Worker { stop, drain, end: Some(end), _tenure: self.tenure })
     }
 }
 
@@ -184,6 +187,7 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
         poll_min: POLL_MIN,
         unanswered: Arc::new(|_| {}),
         stop: parts.closing.stop(),
+        drain: parts.closing.stop(),
         outside: worker.outside,
         parts: parts.clone(),
     };
@@ -195,7 +199,11 @@ pub(crate) async fn run_within(parts: &Parts, worker: Within) {
 /// A worker that works. Dropped, it is told to drain and nobody waits for it.
 #[derive(Debug)]
 pub struct Worker {
+    /// It takes no more leases.
     stop: CancellationToken,
+    /// What it holds has only the grace left.
+    drain: CancellationToken,
+    /// None once it has ended.
     end: Option<oneshot::Receiver<()>>,
     /// The engine lives as long as its workers.
     _tenure: Tenure,
@@ -205,16 +213,36 @@ impl Worker {
     /// Takes no more leases, lets handlers finish for as long as the grace lasts, gives back what is left, and ends. It costs
     /// no item an attempt, but where its table has no `release`: there the recovery row ends it at once.
     pub async fn drain(mut self) {
-        self.stop.cancel();
+        self.stop();
         if let Some(end) = self.end.take() {
             let _ = end.await;
         }
+    }
+
+    /// Takes no more leases. What it holds goes on, for as long as it takes, and then it has ended. It can still be drained.
+    pub fn retire(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether it holds nothing any more, and takes nothing.
+    pub fn has_ended(&mut self) -> bool {
+        let goes_on = self.end.as_mut().is_some_and(|end| end.try_recv() == Err(TryRecvError::Empty));
+        if !goes_on {
+            self.end = None;
+        }
+        !goes_on
+    }
+
+    fn stop(&self) {
+        // In this order: who sees that it is to stop sees whether it is to drain.
+        self.drain.cancel();
+        self.stop.cancel();
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.stop();
     }
 }
 

@@ -19,6 +19,7 @@
 //! | [`sniff`] | what a document is, by its bytes |
 //! | `worker` | one run: its steps, their attempts, its window |
 //! | [`service`] | the workers of this process, and what a dead one has left |
+//! | `tidying` | uploads and erasures that were cut off |
 
 mod alive;
 pub mod builtin;
@@ -35,12 +36,13 @@ pub mod remote;
 pub mod service;
 pub mod sniff;
 pub mod step;
+mod tidying;
 mod worker;
 
 pub use documents::Documents;
 pub use library::Library;
 pub use pipeline::Pipeline;
-pub use service::{Running, Settings, start};
+pub use service::{Places, Running, Settings, start};
 
 /// The kinds, as their lifecycles name them.
 pub const DOCUMENT: &str = "document";

@@ -14,6 +14,18 @@ use crate::closing::GIVE_BACK;
 /// What is said of what was held when a worker ended.
 const WHY: &str = "its worker shut down";
 
+/// Until nothing is held any more.
+pub(super) async fn emptied(held: &Held) {
+    loop {
+        let mut changed = std::pin::pin!(held.changed().notified());
+        changed.as_mut().enable();
+        if held.len() == 0 {
+            return;
+        }
+        changed.await;
+    }
+}
+
 impl Runner {
     /// No new leases; handlers go on until the grace is over, then are stopped and their items given back.
     pub(super) async fn wind_up(
@@ -23,16 +35,6 @@ impl Runner {
         mut asked: Asked,
         over: impl Future<Output = ()>,
     ) {
-        let emptied = async {
-            loop {
-                let mut changed = std::pin::pin!(held.changed().notified());
-                changed.as_mut().enable();
-                if held.len() == 0 {
-                    return;
-                }
-                changed.await;
-            }
-        };
         // What has not begun need not wait for what has: somebody else may have it now.
         let waiting = held.take_waiting();
         let mut early = std::pin::pin!(async {
@@ -48,7 +50,7 @@ impl Runner {
         let ended = async {
             early.as_mut().await;
             has_given_early = true;
-            emptied.await;
+            emptied(held).await;
         };
         tokio::select! {
             () = ended => return,

@@ -137,9 +137,10 @@ impl Job {
         match self.asker.gather.ask(request).await {
             Ok(reply) => match reply.answer {
                 Answer::Done(_) | Answer::Same(_) | Answer::Ran(_) => Ok(()),
-                no => Err(Failure::retry(format!("progress was refused: {no:?}"))),
+                no => Err(Failure::refused(format!("progress was refused: {no:?}"))),
             },
-            Err(error) => Err(Failure::retry(error.to_string())),
+            Err(error) if error.is_retryable() => Err(Failure::retry(error.to_string())),
+            Err(error) => Err(Failure::refused(error.to_string())),
         }
     }
 }

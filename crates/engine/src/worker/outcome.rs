@@ -99,6 +99,7 @@ pub(super) fn word<T: FromStr<Err = NotAWord>>(text: &str) -> Result<T, Failure>
 pub struct Failure {
     pub(super) reason: String,
     pub(crate) how: How,
+    refused: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,33 +112,48 @@ pub(crate) enum How {
 }
 
 impl Failure {
+    fn new(reason: impl Into<String>, how: How) -> Failure {
+        Failure { reason: reason.into(), how, refused: false }
+    }
+
+    /// What was asked under the lease got a no that stays one.
+    pub(super) fn refused(reason: impl Into<String>) -> Failure {
+        Failure { refused: true, ..Failure::retry(reason) }
+    }
+
     /// To be tried again, after the lifecycle's backoff.
     pub fn retry(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), how: How::Retry(None) }
+        Failure::new(reason, How::Retry(None))
     }
 
     /// To be tried again, not before this long.
     pub fn retry_after(delay: Duration, reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), how: How::Retry(Some(delay)) }
+        Failure::new(reason, How::Retry(Some(delay)))
     }
 
     /// Trying again is useless.
     pub fn permanent(reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), how: How::Permanent }
+        Failure::new(reason, How::Permanent)
     }
 
     /// Given back as it was: nothing of it was begun.
     pub(super) fn returned(reason: &str) -> Failure {
-        Failure { reason: reason.to_string(), how: How::Return }
+        Failure::new(reason, How::Return)
     }
 
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
+    /// Of a record that was not kept: whether the same may be kept another time, as where the database was away. A no, as where the
+    /// lease is lost, stays one.
+    pub fn is_retryable(&self) -> bool {
+        !self.refused && matches!(self.how, How::Retry(_))
+    }
+
     /// Not yet: given back for a while. It costs no attempt.
     pub fn snooze(delay: Duration, reason: impl Into<String>) -> Failure {
-        Failure { reason: reason.into(), how: How::Snooze(delay) }
+        Failure::new(reason, How::Snooze(delay))
     }
 }
 

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Unanswered;
 use super::ahead::Ahead;
+use super::drain::emptied;
 use super::handler::{Handler, Job};
 use super::held::{Held, Lease, Stage};
 use super::lines::Said;
@@ -73,6 +74,7 @@ pub(super) struct Runner {
     pub poll_min: Duration,
     pub unanswered: Unanswered,
     pub stop: CancellationToken,
+    pub drain: CancellationToken,
     pub outside: Handle,
     pub parts: Parts,
 }
@@ -170,10 +172,10 @@ impl Runner {
             outside: self.outside.clone(),
         };
         beside.spawn(settler.run(results));
-        // All that a stop waits for has one end, also where the database says nothing.
+        // All that a drain waits for has one end, also where the database says nothing.
         let stopped: OnceLock<Instant> = OnceLock::new();
         let over = async |least: Duration| {
-            self.stop.cancelled().await;
+            self.drain.cancelled().await;
             let grace = self.parts.closing.grace(self.grace).max(least);
             let since = *stopped.get_or_init(now);
             pause(grace.saturating_sub(now().duration_since(since))).await;
@@ -184,9 +186,15 @@ impl Runner {
             () = self.lease_until_stopped(&asker, &held, &ended, &slots, &mut asked) => {}
             () = over(GIVE_BACK) => {}
         }
-        // Nobody who waits for a place gets one any more.
-        slots.close();
-        self.wind_up(&asker, &held, asked, over(Duration::ZERO)).await;
+        tokio::select! {
+            biased;
+            () = self.drain.cancelled() => {
+                // Nobody who waits for a place gets one any more.
+                slots.close();
+                self.wind_up(&asker, &held, asked, over(Duration::ZERO)).await;
+            }
+            () = self.finish(&asker, &held, &ended, &slots, &mut asked) => {}
+        }
         beside.shutdown().await;
     }
 
@@ -283,6 +291,23 @@ impl Runner {
                 Waited::Over => poll = (poll * 2).min(POLL_MAX.max(self.poll_min)),
             }
         }
+    }
+
+    /// Retired: what it holds, and what it asked for before, goes on for as long as it takes.
+    async fn finish(
+        &self,
+        asker: &Asker,
+        held: &Held,
+        ended: &mpsc::UnboundedSender<Ended>,
+        slots: &Arc<Semaphore>,
+        asked: &mut Asked,
+    ) {
+        while !asked.is_empty() {
+            if let (call, Ok((leases, _))) = asked.answered().await {
+                self.hand_out(asker, held, ended, slots, leases, call.at);
+            }
+        }
+        emptied(held).await;
     }
 
     /// How many leases it may have: a place each, and what it fetches ahead. None more while no handler's thread goes on.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure::{Done, Job, New, Tenure};
 use tokio::sync::Semaphore;
 
-use crate::{on_each, until};
+use crate::{PATIENCE, on_each, until};
 
 /// So many are done at once, which makes the worker fetch ahead; the next one waits.
 const QUICK: u64 = 1_500;
@@ -48,5 +48,50 @@ fn what_was_fetched_ahead_is_given_back_before_the_handler_that_runs_has_ended()
         tokio::join!(drained, look);
         assert_eq!(begun.load(Ordering::SeqCst), QUICK + 1, "nothing began while it drained");
         assert_eq!(counters.committed(), QUICK + 1);
+    });
+}
+
+// covers: K-54
+#[test]
+fn a_worker_that_is_retired_finishes_what_it_holds_however_long_that_takes_and_takes_nothing_more() {
+    on_each(async |url| {
+        let tenure = Tenure::builder(url).without_loops().open().await.unwrap();
+        let (begun, gate) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let handler = {
+            let (begun, gate) = (begun.clone(), gate.clone());
+            move |_: Job| {
+                let (begun, gate) = (begun.clone(), gate.clone());
+                async move {
+                    begun.add_permits(1);
+                    gate.acquire().await.unwrap().forget();
+                    Ok(Done::default())
+                }
+            }
+        };
+        // Drained, it would give back at once what it holds.
+        let worker = tenure.worker("w").concurrency(2).grace(Duration::ZERO);
+        let mut worker = worker.handle("job", handler).start().unwrap();
+        let held = tenure.create(New::job(&1)).await.unwrap();
+        begun.acquire().await.unwrap().forget();
+        worker.retire();
+        let left = tenure.create(New::job(&2)).await.unwrap();
+        let other = tenure.worker("other").handle("job", async |_: Job| Ok(Done::default())).start().unwrap();
+        assert_eq!(&**tenure.wait(left.id, PATIENCE).await.unwrap().item.state_name(), "SUCCEEDED");
+        assert!(!worker.has_ended(), "it still holds the first");
+        gate.add_permits(1);
+        assert_eq!(&**tenure.wait(held.id, PATIENCE).await.unwrap().item.state_name(), "SUCCEEDED");
+        let ended = async {
+            let mut looks = tokio::time::interval(Duration::from_millis(10));
+            while !worker.has_ended() {
+                looks.tick().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
+        assert_eq!(
+            (tenure.counters().released(), begun.available_permits()),
+            (0, 0),
+            "it began one, and gave back none"
+        );
+        other.drain().await;
     });
 }

@@ -4,6 +4,7 @@ mod result;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -95,7 +96,7 @@ fn add(arguments: &DocAdd, output: &mut Output) -> Result<Outcome, Error> {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
             let target = Target::new(["v1", "documents"]).with("name", name);
             let target = target.with("idempotency_key", arguments.idempotency_key.as_ref());
-            let reply = client.upload(target, bytes).await?;
+            let reply = client.upload(target, bytes).await.map_err(|error| of_file(file, error))?;
             match arguments.form.json {
                 true => output.line(&reply.text)?,
                 false => {
@@ -107,6 +108,17 @@ fn add(arguments: &DocAdd, output: &mut Output) -> Result<Outcome, Error> {
         }
         Ok(Outcome::Done)
     })
+}
+
+/// Of several files it is to be told which was refused: those before it were added.
+fn of_file(file: &Path, error: Error) -> Error {
+    match error {
+        Error::Refused(mut refused) => {
+            refused.detail = format!("{}: {}", file.display(), refused.detail);
+            Error::Refused(refused)
+        }
+        other => other,
+    }
 }
 
 fn asked(at: &crate::cli::At, target: Target) -> Result<Reply, Error> {

@@ -109,3 +109,16 @@ fn a_server_that_is_killed_takes_the_command_of_its_step_along() {
     server.signal("-KILL");
     living.dead();
 }
+
+//
+#[test]
+fn of_several_files_the_one_that_is_refused_is_named() {
+    let folder = folder("documents_refused");
+    let db = format!("sqlite:{}/t.db", folder.path());
+    folder.write("letter.md", LETTER);
+    folder.write("empty.md", "");
+    let [letter, empty] = ["letter.md", "empty.md"].map(|name| folder.file(name));
+    let added = tenure(["doc", "add", &letter, &empty, &letter, "--db", &db]).code(1);
+    assert_eq!(added.stdout.lines().count(), 1, "{}", added.stdout);
+    assert!(added.stderr.contains("empty.md: the document has no bytes"), "{}", added.stderr);
+}

@@ -103,15 +103,17 @@ pub struct Counters {
     enqueued: AtomicU64,
     retried: AtomicU64,
     failed_turns: Arc<AtomicU64>,
+    stores_waited: AtomicU64,
 }
 
 impl Counters {
     /// All of them by their names, as docs/metrics.md has them.
-    pub fn all(&self) -> [(&'static str, u64); 3] {
+    pub fn all(&self) -> [(&'static str, u64); 4] {
         [
             ("enqueued", self.enqueued()),
             ("retried", self.retried()),
             ("orchestrator_failed_turns", self.failed_turns()),
+            ("stores_waited", self.stores_waited()),
         ]
     }
 
@@ -127,6 +129,11 @@ impl Counters {
     /// Turns of the orchestrator that ended in an error, and were taken again.
     pub fn failed_turns(&self) -> u64 {
         self.failed_turns.load(Ordering::Relaxed)
+    }
+
+    /// Stores that had work and no place when it was looked, look by look.
+    pub fn stores_waited(&self) -> u64 {
+        self.stores_waited.load(Ordering::Relaxed)
     }
 }
 
@@ -162,6 +169,10 @@ impl System for Desk {
 
     fn tenure(&self) -> &Tenure {
         &self.orchestrator.tenure
+    }
+
+    fn stores_waited(&self, stores: usize) {
+        self.counters.stores_waited.fetch_add(stores as u64, Ordering::Relaxed);
     }
 
     /// Verdicts have workers of their own: a decomposer that hangs keeps no verdict waiting.

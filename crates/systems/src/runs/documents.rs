@@ -5,7 +5,7 @@
 //! | it dies after | what is there | who makes it whole |
 //! |---|---|---|
 //! | the file | a file with a note, and no answer | the sweep removes it |
-//! | the document | an `UPLOADED` document, and no answer | the same upload again (with its idempotency key), the service when it starts, or a reprocess |
+//! | the document | an `UPLOADED` document with the note, and no answer | the same upload again (with its idempotency key), the service when it looks at the notes, or a reprocess |
 //! | the run | everything | nobody has to |
 //!
 //! The first run has a name that follows from the document, so however many of these make it, it is one run.
@@ -19,11 +19,13 @@ use tenure::core::request::{Command, Create};
 use tenure::core::time::Time;
 use tenure::core::trace::Trace;
 use tenure::core::world::Record;
+use tenure::databases::outside::now;
 use tenure::databases::{Order, Query, Whole};
 use tenure::{Error, Tenure};
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -149,12 +151,12 @@ impl Documents {
         create.key = Some(facts.sha256.parse().map_err(Error::from)?);
         create.trace = upload.trace.clone();
         let (document, is_new) = self.created(create, &arrived).await?;
+        let (run, _) = self.create_run(document, Some(first_run(document)), upload.trace).await?;
         match is_new {
             true => arrived.is_referred_to().await,
             // It may have been erased since it was made, and then nothing refers to what came now.
             false => self.library.files.settle_arrived(&self.tenure, arrived).await?,
         }
-        let (run, _) = self.create_run(document, Some(first_run(document)), upload.trace).await?;
         let status = if is_new { Status::Processing } else { self.status(document).await?.0 };
         Ok(Uploaded { document_id: document, run_id: run.id, status, is_new })
     }
@@ -211,6 +213,38 @@ impl Documents {
         match self.latest(document.id).await? {
             Some(_) => Ok(false),
             None => Ok(self.create_run(document.id, Some(first_run(document.id)), None).await?.1),
+        }
+    }
+
+    /// As [`Documents::mend`], of every document with this content that was created within so long. How many were mended.
+    pub(super) async fn mend_alike(&self, sha256: &str, within: Duration) -> Result<usize, NotDone> {
+        let (kind, key) = (DOCUMENT.parse().map_err(Error::from)?, sha256.parse().map_err(Error::from)?);
+        let mut query = Query { kind: Some(kind), key: Some(key), limit: PAGE_MAX, ..Query::default() };
+        query.order = Order::Newest;
+        let mut mended = 0;
+        loop {
+            let page = self.tenure.list(query.clone()).await?;
+            for document in &page {
+                if now().since(document.created) > within {
+                    return Ok(mended);
+                }
+                mended += usize::from(self.mend(document).await?);
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
+                _ => return Ok(mended),
+            }
+        }
+    }
+
+    /// A document that is erased keeps nothing of its runs. False: it is not erased.
+    pub(super) async fn has_erased_runs_of(&self, document: ItemId) -> Result<bool, NotDone> {
+        match self.item(DOCUMENT, document).await {
+            Ok(item) if item.erased => self.erase_runs(document, None).await.map(|_| true),
+            Ok(_) => Ok(false),
+            // Removed meanwhile, and its runs with it or as old as it.
+            Err(NotDone::NoSuch(..)) => Ok(true),
+            Err(error) => Err(error),
         }
     }
 

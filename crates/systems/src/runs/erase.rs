@@ -1,7 +1,7 @@
 //! Erasing: what is kept of a document or a run goes for good, its file with it. Its history stays.
 //!
 //! A document's runs hold its text, so they go with it: first the document, that no run begins with it any more, then the runs. Whoever
-//! is killed in between leaves runs of an erased document, which the service erases when it looks after documents.
+//! is killed in between leaves runs of an erased document and a note of it, by which the service erases them.
 
 use std::sync::Arc;
 
@@ -35,8 +35,20 @@ impl Documents {
             let detail = format!("its run {} goes on; it is erased when that has ended", run.id);
             return Err(refused(item, Event::Erase, detail).into());
         }
-        let erased = self.erase_one(item, reason.clone()).await?;
+        let erasing =
+            self.library.files.erasing_all_of(&item.store, item.id).await.map_err(NotStored::from)?;
+        let erased = match self.erase_one(item, reason.clone()).await {
+            Ok(erased) => erased,
+            Err(error) => {
+                // Nobody knows what a database did that did not answer: the note stays.
+                if let NotDone::Engine(Error::Refused(_)) = error {
+                    erasing.done().await;
+                }
+                return Err(error);
+            }
+        };
         self.erase_runs(item.id, reason).await?;
+        erasing.done().await;
         Ok(erased)
     }
 

@@ -2,22 +2,24 @@
 //!
 //! ```text
 //!   FILES/incoming/1f03…                 an upload that is under way
-//!   FILES/pending/STORE~document~SHA…    it is about to have its place, and no entry yet
+//!   FILES/pending/STORE~document~SHA…    it is about to have its place, its entry and its first run
 //!   FILES/stores/STORE/ab/abcd…          the content
 //!   FILES/stores/STORE/runs/RUN/STEP     what a step made that is too large for a record
 //!   FILES/pending/STORE~erased~SHA…      its entry is about to be erased
+//!   FILES/pending/STORE~erasure~ID…      a document is about to be erased, and then its runs
 //!   FILES/places/ab                      locks: who is about to give content of this beginning its place, or to take it
 //!   FILES/alive/…                        processes that work on runs of this folder
 //! ```
 //!
 //! A file is complete, on the disk and in its place before anything refers to it: it is written under another name, synced, renamed, and
 //! its folder is synced. A process that dies before the entry is written leaves a note in `pending`, by which [`sweep`] finds the file
-//! that nobody refers to. Who writes holds a shared lock of its place meanwhile, and who removes an exclusive one: it never meets an
+//! that nobody refers to; and one that dies before the run is, by the same note, a document [without one](unfinished). Who writes holds a shared lock of its place meanwhile, and who removes an exclusive one: it never meets an
 //! upload half-way. An erased entry takes its file with it, in the same manner: note, entry, file.
 
 mod erase;
 mod incoming;
 mod sweep;
+mod unfinished;
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
@@ -32,6 +34,7 @@ use tenure::databases::url::Url;
 
 pub use incoming::{Arrived, Incoming};
 pub use sweep::{AGE, Swept};
+pub(super) use unfinished::{Unfinished, What};
 
 /// A scanned report of some hundred pages has less. Steps hold a document in memory while they work on it.
 pub const DOCUMENT_BYTES_MAX: u64 = 64 << 20;

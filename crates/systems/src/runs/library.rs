@@ -36,6 +36,7 @@ pub(super) struct Counters {
     pub recovered: AtomicU64,
     pub files_removed: AtomicU64,
     pub documents_mended: AtomicU64,
+    pub stores_waited: AtomicU64,
 }
 
 /// One more, or so many.
@@ -59,14 +60,15 @@ impl Library {
     }
 
     /// All that is counted, by their names, as docs/metrics.md has them.
-    pub fn counted(&self) -> [(&'static str, u64); 4] {
-        let Counters { scheduler_retried, recovered, files_removed, documents_mended } =
+    pub fn counted(&self) -> [(&'static str, u64); 5] {
+        let Counters { scheduler_retried, recovered, files_removed, documents_mended, stores_waited } =
             &self.shared.counters;
         let counted = [
             ("SCHEDULER_RETRIED", scheduler_retried),
             ("RUN_RECOVERED_AS_FAILED", recovered),
             ("files_removed", files_removed),
             ("documents_mended", documents_mended),
+            ("stores_waited", stores_waited),
         ];
         counted.map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
     }

@@ -1,4 +1,5 @@
-//! The runs of this process: a worker for each store that has some, and now and then a look at what crashes have left.
+//! The runs of this process: a worker for each store that has some, in turns where they are many, and now and then a look at what
+//! crashes have left.
 //!
 //! **The scheduler.** Runs are started by the engine's workers, and this is how they keep the rules of one:
 //!
@@ -13,7 +14,7 @@
 //! **Recovery.** What a dead process held is FAILED with `PROCESS_TERMINATED`: at once where its death can be seen
 //! ([`Recovery::AtOnce`]), and otherwise when its lease has ended, by the engine's sweep in any process.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,39 +22,38 @@ use std::time::Duration;
 use tenure::core::actor::{Actor, Role};
 use tenure::core::word::Store;
 use tenure::databases::backlog::Backlog;
-use tenure::databases::outside::now;
 use tenure::databases::url::Url;
-use tenure::databases::{Order, Query};
 use tenure::{Error, Job, Tenure, Worker};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use super::RUN;
 use super::alive::Alive;
-use super::documents::{Documents, NotDone};
 use super::files::AGE;
 use super::library::{Library, count};
 use super::pipeline::Pipeline;
+use super::tidying::Tidying;
 use super::worker;
-use super::{DOCUMENT, RUN};
+use crate::desk::staff::Staff;
 use crate::desk::{Standing, drained};
-use crate::time::within;
+use crate::time::{pause, within};
 
 /// Runs of a store at once. Steps may hold a document of 64 MiB each.
 const CONCURRENCY: usize = 4;
-/// Stores that a process works for at once. One that has nothing to do makes room for another.
+/// Stores that a process works for at once, with as many runs as may go on in each. Where there are more they take turns.
 const STORES_MAX: usize = 64;
 /// What other processes create in other stores is found by looking; this process tells of its own at once.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// What crashes leave hurts nobody meanwhile.
-const TIDY_EVERY: Duration = Duration::from_secs(600);
-/// A document without a run is looked for among so many of the newest.
-const MEND_MAX: usize = 100;
+/// Told of a store that has no place it looks for one, no more often than this: a look counts what waits in all stores.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// Younger than this, whoever uploads it may be about to make its run.
 const MEND_AFTER: Duration = Duration::from_secs(60);
 /// Threads that carry handlers. They wait for steps, which have their own.
 const HANDLERS: usize = 2;
 /// Steps that run, and steps that would not stop when their run was over. If all are taken runs wait, and time out.
 const STEP_THREADS_MAX: usize = 512;
+
+pub use crate::desk::staff::Places;
 
 /// When the runs of a dead process are ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +80,8 @@ pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct Settings {
     /// Runs at once in a store.
     pub concurrency: usize,
+    /// For the stores that are worked for at once.
+    pub places: Places,
     /// How long a lease lasts without a heartbeat. None: as the lifecycle says.
     pub lease: Option<Duration>,
     /// How long runs may go on once the service drains.
@@ -102,6 +104,7 @@ impl Settings {
     pub fn of(database: &Url) -> Settings {
         Settings {
             concurrency: CONCURRENCY,
+            places: Places::new(STORES_MAX),
             lease: None,
             grace: Duration::from_secs(20),
             recovery: Recovery::of(database),
@@ -164,7 +167,9 @@ pub async fn start(
         .enable_all()
         .build()?;
     let threads = runtime.handle().clone();
-    let service = Service { tenure, library, pipeline, settings, threads, workers: BTreeMap::new() };
+    let staff = Staff::new(settings.places);
+    let means = Means { tenure, library, pipeline, settings, threads };
+    let service = Service { means, staff, tidying: Tidying::default(), waiting: 0 };
     let standing = Standing::start(runtime.handle(), |stopped| service.run(stopped));
     Ok(Running { standing, runtime: Some(runtime), _alive: alive })
 }
@@ -183,43 +188,85 @@ async fn recovered(tenure: &Tenure, library: &Library, settings: &Settings) -> R
     Ok(alive)
 }
 
+/// What workers on runs work with.
+pub(super) struct Means {
+    pub tenure: Tenure,
+    pub library: Library,
+    pub pipeline: Pipeline,
+    pub settings: Settings,
+    pub threads: tokio::runtime::Handle,
+}
+
 struct Service {
-    tenure: Tenure,
-    library: Library,
-    pipeline: Pipeline,
-    settings: Settings,
-    threads: tokio::runtime::Handle,
-    workers: BTreeMap<Store, Worker>,
+    means: Means,
+    staff: Staff,
+    tidying: Tidying,
+    /// Stores that had work and no place when it was looked.
+    waiting: usize,
 }
 
 impl Service {
     async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        self.work_for(self.tenure.store().clone());
-        let mut turn = 0;
+        let own = self.means.tenure.store().clone();
+        self.work_for(&own);
         while !*stop.borrow() {
-            let backlog = self.backlog().await;
-            self.look(&backlog);
-            if turn % (TIDY_EVERY.as_secs() / LOOK_EVERY.as_secs()) == 0 {
-                self.tidy(&backlog).await;
-            }
-            turn += 1;
-            // Until it is time to look again, what this process is told of is begun at once.
-            let told = async {
-                loop {
-                    self.library.shared.tell.notified().await;
-                    for store in self.library.told() {
-                        self.work_for(store);
-                    }
+            let backlog = self.means.backlog().await;
+            self.look(&backlog).await;
+            self.tidying.turn(&self.means, &backlog).await;
+            let look_every = if self.waiting > 0 { self.staff.places().look_every } else { LOOK_EVERY };
+            let until_the_next = async {
+                if within(look_every, self.until_one_has_no_place()).await.is_ok() {
+                    pause(LOOK_AGAIN).await;
                 }
             };
             tokio::select! {
-                _ = within(LOOK_EVERY, told) => {}
+                () = until_the_next => {}
                 _ = stop.wait_for(|stop| *stop) => break,
             }
         }
-        drained(self.workers.into_values()).await;
+        drained(self.staff.into_workers()).await;
     }
 
+    /// What this process is told of is begun at once, as long as there is a place for it.
+    async fn until_one_has_no_place(&mut self) {
+        loop {
+            self.means.library.shared.tell.notified().await;
+            for store in self.means.library.told() {
+                if !self.work_for(&store) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Works for every store that has something to do, in turns where they are too many.
+    async fn look(&mut self, backlog: &[Backlog]) {
+        let busy = |one: &&Backlog| one.kind.as_str() == RUN && one.ready + one.scheduled + one.active > 0;
+        let busy: BTreeSet<Store> = backlog.iter().filter(busy).map(|one| one.store.clone()).collect();
+        let looked = self.staff.look(&busy).await;
+        for store in &looked.next {
+            if let Err(error) = self.staff.place(store, || self.means.worker(store)) {
+                self.means.no_worker(store, &error);
+            }
+        }
+        if looked.waiting > 0 && self.waiting == 0 {
+            let (waiting, most) = (looked.waiting, self.staff.places().stores_max);
+            self.means.tell(&format!("STORES_WAIT: {waiting} stores with runs take turns at {most} places"));
+        }
+        count(&self.means.library.counters().stores_waited, looked.waiting);
+        self.waiting = looked.waiting;
+    }
+
+    /// False: it has no place.
+    fn work_for(&mut self, store: &Store) -> bool {
+        self.staff.employ(store, || self.means.worker(store)).unwrap_or_else(|error| {
+            self.means.no_worker(store, &error);
+            true
+        })
+    }
+}
+
+impl Means {
     async fn backlog(&self) -> Vec<Backlog> {
         match self.tenure.backlog_of_all().await {
             Ok(backlog) => backlog,
@@ -230,30 +277,7 @@ impl Service {
         }
     }
 
-    /// Works for every store that has something to do.
-    fn look(&mut self, backlog: &[Backlog]) {
-        let busy = |one: &&Backlog| one.kind.as_str() == RUN && one.ready + one.scheduled + one.active > 0;
-        let busy: Vec<&Store> = backlog.iter().filter(busy).map(|one| &one.store).collect();
-        if self.workers.len() >= STORES_MAX {
-            // Told to drain; it has nothing to do.
-            self.workers.retain(|store, _| busy.contains(&store));
-        }
-        for store in busy {
-            self.work_for(store.clone());
-        }
-    }
-
-    fn work_for(&mut self, store: Store) {
-        if self.workers.contains_key(&store) || self.workers.len() >= STORES_MAX {
-            return;
-        }
-        match self.worker(&store) {
-            Ok(worker) => drop(self.workers.insert(store, worker)),
-            Err(error) => (self.settings.tell)(&format!("runs: no worker for the store {store}: {error}")),
-        }
-    }
-
-    fn worker(&self, store: &Store) -> Result<Worker, Error> {
+    fn worker(&self, store: &Store) -> Result<Vec<Worker>, Error> {
         let steps = Arc::new(worker::Worker {
             tenure: self.tenure.clone(),
             library: self.library.clone(),
@@ -272,49 +296,24 @@ impl Service {
         if let Some(lease) = self.settings.lease {
             builder = builder.lease(lease);
         }
-        builder.start()
+        Ok(vec![builder.start()?])
     }
 
-    fn acting(&self, store: &Store) -> Result<Tenure, Error> {
+    pub fn acting(&self, store: &Store) -> Result<Tenure, Error> {
         Ok(self.tenure.acting(store.clone(), Actor::new(Role::Api, "runs".parse()?)))
     }
 
-    fn retried(&self, why: &str) {
+    /// A line for whoever runs the service.
+    pub fn tell(&self, line: &str) {
+        (self.settings.tell)(&format!("runs: {line}"));
+    }
+
+    pub fn retried(&self, why: &str) {
         retried(&self.library, &self.settings.tell, why);
     }
 
-    /// Removes files that nobody refers to, makes the first run of documents that have none, and erases the runs of those that are.
-    async fn tidy(&self, backlog: &[Backlog]) {
-        match self.library.files.sweep(&self.tenure, self.settings.leftovers_age).await {
-            Ok(swept) if swept.removed > 0 => {
-                count(&self.library.counters().files_removed, swept.removed);
-                (self.settings.tell)(&format!(
-                    "runs: {} files that nothing refers to were removed",
-                    swept.removed
-                ));
-            }
-            Ok(_) => {}
-            Err(error) => self.retried(&error.to_string()),
-        }
-        for one in backlog.iter().filter(|one| one.kind.as_str() == DOCUMENT).take(STORES_MAX) {
-            if let Err(error) = self.mend(&one.store).await {
-                self.retried(&error.to_string());
-            }
-        }
-    }
-
-    async fn mend(&self, store: &Store) -> Result<(), NotDone> {
-        let documents: Documents = self.library.documents(self.acting(store)?);
-        let kind = Some(DOCUMENT.parse().map_err(Error::from)?);
-        let query = Query { kind, order: Order::Newest, limit: MEND_MAX, ..Query::default() };
-        let newest = self.acting(store)?.list(query).await?;
-        for document in
-            newest.iter().filter(|document| now().since(document.created) >= self.settings.mend_after)
-        {
-            let mended = documents.mend(document).await?;
-            count(&self.library.counters().documents_mended, usize::from(mended));
-        }
-        Ok(())
+    fn no_worker(&self, store: &Store, error: &Error) {
+        self.tell(&format!("no worker for the store {store}: {error}"));
     }
 }
 

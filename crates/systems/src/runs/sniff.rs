@@ -1,5 +1,5 @@
 //! What a document is, by its bytes. What somebody says it is decides nothing; its name only tells kinds of plain text apart,
-//! which no byte could.
+//! which no byte could, and what was to be JSON from what only opens like it.
 //!
 //! Only the first [`SNIFF_BYTES`] are looked at: whoever has a file of any size hands in its beginning.
 
@@ -39,7 +39,8 @@ pub fn sniff(bytes: &[u8], name: &str) -> &'static str {
         Markup::Tags if said != Said::Markdown => return HTML,
         Markup::Tags | Markup::None => {}
     }
-    if is_json(&text, cut) {
+    // One that is called so and is broken is no text that looks whole.
+    if opens_as_json(&text) && (said == Said::Json || is_json(&text, cut)) {
         return JSON;
     }
     match said {
@@ -48,7 +49,7 @@ pub fn sniff(bytes: &[u8], name: &str) -> &'static str {
         Said::Plain => PLAIN,
         Said::Nothing if looks_like_markdown(&text) => MARKDOWN,
         Said::Nothing if looks_like_columns(&text, cut) => CSV,
-        Said::Nothing => PLAIN,
+        Said::Json | Said::Nothing => PLAIN,
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn text(bytes: &[u8]) -> Option<(String, Charset)> {
 enum Said {
     Markdown,
     Csv,
+    Json,
     Plain,
     Nothing,
 }
@@ -72,6 +74,7 @@ impl Said {
         match ending.as_deref() {
             Some("md" | "markdown" | "mdown" | "mkd") => Said::Markdown,
             Some("csv" | "tsv" | "tab") => Said::Csv,
+            Some("json" | "jsonl" | "ndjson") => Said::Json,
             Some("txt" | "text" | "log") => Said::Plain,
             _ => Said::Nothing,
         }
@@ -121,15 +124,24 @@ fn markup(text: &str) -> Markup {
     }
 }
 
-/// It opens as an object or a list, and the parser finds nothing wrong with what there is.
+/// As an object or a list.
+fn opens_as_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// The parser finds nothing wrong with what there is: one value, or one a line.
 fn is_json(text: &str, cut: bool) -> bool {
-    if !text.trim_start().starts_with(['{', '[']) {
-        return false;
-    }
-    match serde_json::from_str::<IgnoredAny>(text) {
+    let parsed = |text: &str| match serde_json::from_str::<IgnoredAny>(text) {
         Ok(IgnoredAny) => true,
         Err(wrong) => cut && wrong.is_eof(),
-    }
+    };
+    parsed(text) || json_lines(text).is_some_and(|mut lines| lines.all(parsed))
+}
+
+/// The lines of a text that may have a value in each. None: it has one line, or some that open as no object and no list.
+pub(crate) fn json_lines(text: &str) -> Option<impl Iterator<Item = &str>> {
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    (lines().nth(1).is_some() && lines().all(opens_as_json)).then(lines)
 }
 
 /// Two different signs of it: one alone is in many a plain text.

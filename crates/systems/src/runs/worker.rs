@@ -35,9 +35,9 @@ pub const STEP_ATTEMPTS: u32 = 2;
 const INLINE_BYTES_MAX: usize = 64 << 10;
 /// Of what a step says when it fails. A page is enough for people.
 const DETAILS_BYTES_MAX: usize = 4 << 10;
-/// A record that the database did not take is tried so often, and so long between: a lock that somebody holds for a moment fails no run.
-const WRITES_MAX: u32 = 4;
-const WRITE_AGAIN: Duration = Duration::from_millis(250);
+/// A database that is away is asked again so soon, until it answers: a run that has lost its lease or whose window is over is
+/// stopped, wherever it is. So a moment without it fails no run.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
 /// The database ends a run whose window is over within a second or so. Nobody waits longer than this for it.
 const ENDED_BY: Duration = Duration::from_secs(30);
 
@@ -134,7 +134,8 @@ impl Worker {
     async fn found(&self, job: &Job, document: &str) -> Result<Whole, Failure> {
         let missing = || Failure::permanent(format!("DOCUMENT_MISSING: there is no document {document}"));
         let id = document.parse().map_err(|_| missing())?;
-        match self.reading(job.item().store.clone())?.whole(id).await {
+        let reading = self.reading(job.item().store.clone())?;
+        match until_answered(|| reading.whole(id), Error::is_retryable).await {
             Ok(whole) if whole.item.table.kind.as_str() == super::DOCUMENT => Ok(whole),
             Ok(_) | Err(Error::NotFound(_)) => Err(missing()),
             Err(error) => Err(Failure::permanent(format!("DATABASE_UNAVAILABLE: {error}"))),
@@ -241,24 +242,30 @@ impl Attempt<'_> {
             details: failed.map(|failed| beginning(&failed.details).to_string()),
         };
         let record = event.record(self.name, self.attempt);
-        let mut tries = 1;
-        loop {
-            let written = match event {
+        // Written twice it is the same record.
+        let write = || async {
+            match event {
                 StepEvent::Started => self.job.begin(self.name, STEP, &record, &said).await,
                 StepEvent::Succeeded | StepEvent::Failed => {
                     self.job.end(self.name, STEP, &record, &said).await
                 }
                 StepEvent::Retried => self.job.progress(STEP, &record, &said).await,
-            };
-            match written {
-                Ok(()) => return Ok(()),
-                // Written twice it is the same record.
-                Err(_) if tries < WRITES_MAX => {
-                    tries += 1;
-                    pause(WRITE_AGAIN).await;
-                }
-                Err(why) => return Err(Failure::permanent(format!("STEP_NOT_RECORDED: {why}"))),
             }
+        };
+        let written = until_answered(write, Failure::is_retryable).await;
+        written.map_err(|why| Failure::permanent(format!("STEP_NOT_RECORDED: {why}")))
+    }
+}
+
+/// Asks until there is an answer, or one that stays the same.
+async fn until_answered<T, E, F: Future<Output = Result<T, E>>>(
+    ask: impl Fn() -> F,
+    is_retryable: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    loop {
+        match ask().await {
+            Err(why) if is_retryable(&why) => pause(ASK_AGAIN).await,
+            answered => return answered,
         }
     }
 }
@@ -270,4 +277,25 @@ fn failed(code: &str, details: impl Into<String>) -> StepFailed {
 fn beginning(text: &str) -> &str {
     let end = (0..=text.len().min(DETAILS_BYTES_MAX)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    // covers: R-06, K-53
+    #[tokio::test]
+    async fn who_is_away_is_asked_until_there_is_an_answer_and_a_no_is_one() {
+        for (times, last) in [(3, Ok("here")), (0, Err("no")), (2, Err("no"))] {
+            let asked = Cell::new(0);
+            let ask = || {
+                asked.set(asked.get() + 1);
+                std::future::ready(if asked.get() <= times { Err("away") } else { last })
+            };
+            assert_eq!(until_answered(ask, |why| *why == "away").await, last);
+            assert_eq!(asked.get(), times + 1);
+        }
+    }
 }

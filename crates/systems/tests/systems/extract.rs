@@ -59,8 +59,81 @@ fn what_has_no_text_fails_with_a_code_that_says_why() {
     assert_eq!(code(&made("a.txt", "one\0two")), "NOT_TEXT");
     assert_eq!(code(&made("a.txt", " \n\t ")), "EMPTY");
     assert_eq!(code(&made("a.html", "<html><script>only()</script>")), "EMPTY");
-    let cut = format!("[{}", "\"word\", ".repeat(20_000));
-    assert_eq!(code(&made("a.json", cut)), "BROKEN");
+    for words in [3, 20_000] {
+        let cut = format!("[{}", "\"word\", ".repeat(words));
+        assert_eq!(code(&made("a.json", cut)), "BROKEN", "a list of {words} that was cut off");
+    }
+    let wrong = extracted(&made("a.json", "{\n  \"a\": 1,\n  b\n}")).unwrap_err();
+    assert!(wrong.details.contains("line 3"), "{wrong}");
+}
+
+/// A word a block, with its kind, its level and its text.
+fn blocks(document: &Document) -> Vec<String> {
+    let extracted = extracted(document).unwrap();
+    let shown = extracted.blocks.iter().map(|block| {
+        let kind = serde_json::to_value(block.kind).unwrap();
+        let level = block.level.map(|level| format!(" {level}")).unwrap_or_default();
+        format!("{}{level}: {}", kind.as_str().unwrap(), block.text)
+    });
+    shown.collect()
+}
+
+// covers: R-11
+#[test]
+fn words_that_a_page_sets_apart_stay_apart_in_markdown() {
+    let table = "| What | How much |\n|---|---|\n| apples | 5 kg<br>10 kg |\n| pears | <ul><li>red</li><li>green</li></ul> |\n";
+    assert_eq!(blocks(&made("a.md", table)), ["table: What\tHow much\napples\t5 kg 10 kg\npears\tred green"]);
+    let text = "One street<br/>Two town, and <b>bo</b>ld is one word.";
+    assert_eq!(blocks(&made("a.md", text)), ["paragraph: One street\nTwo town, and bold is one word."]);
+}
+
+// covers: R-11
+#[test]
+fn a_heading_is_one_also_where_its_words_are_in_a_block_of_their_own() {
+    let page =
+        "<html><h1><div>Title</div></h1><p>Words.</p><h2>\n<p>Part</p></h2>More.<h3></h3><p>Plain.</p>";
+    let read = blocks(&made("a.html", page));
+    assert_eq!(
+        read,
+        ["heading 1: Title", "paragraph: Words.", "heading 2: Part", "paragraph: More.", "paragraph: Plain."]
+    );
+    // One that is never closed is no heading of all that follows.
+    let read = blocks(&made("a.html", "<html><h1><div>Title</div><p>One.</p><p>Two.</p>"));
+    assert_eq!(read, ["heading 1: Title", "paragraph: One.", "paragraph: Two."]);
+}
+
+// covers: R-11
+#[test]
+fn a_page_that_is_laid_out_by_tables_is_read_as_a_page_and_a_table_as_a_table() {
+    let page = "<html><table><tr><td><img src=logo><a href=/>Home</a></td><td>\
+        <table><tr><td><h1>Harbour News</h1><p>First.</p><ul><li>one</li><li>two</li></ul>\
+        <table><tr><th>Ship</th><th>Day</th></tr><tr><td>Ada</td><td>Monday</td></tr></table>\
+        <pre>a\n  b</pre></td></tr></table></td></tr></table><p>Last.";
+    assert_eq!(
+        blocks(&made("a.html", page)),
+        [
+            "paragraph: Home",
+            "heading 1: Harbour News",
+            "paragraph: First.",
+            "list_item 1: one",
+            "list_item 1: two",
+            "table: Ship\tDay\nAda\tMonday",
+            "code: a\n  b",
+            "paragraph: Last."
+        ]
+    );
+    // Names of columns may be set as headings, and a cell may hold a line of smaller ones.
+    let table = "<html><table><tr><th><h3>Plan</h3></th><th><h3>Basic</h3><p>or so</p></th></tr>\
+        <tr><td>Price</td><td><table><tr><td>5</td><td>EUR</td></tr></table></td></tr></table>";
+    assert_eq!(blocks(&made("a.html", table)), ["table: Plan\tBasic or so\nPrice\t5 EUR"]);
+}
+
+// covers: R-11
+#[test]
+fn a_value_a_line_is_a_list() {
+    let read =
+        blocks(&made("a.jsonl", "{\"name\": \"Ann\", \"age\": 7}\n\n{\"name\": \"Bob\", \"age\": 9}\n"));
+    assert_eq!(read, ["table: age\tname\n7\tAnn\n9\tBob"]);
 }
 
 #[test]

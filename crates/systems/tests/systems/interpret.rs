@@ -61,6 +61,19 @@ fn what_was_found_stands_where_it_is_said_to_stand() {
     }
 }
 
+//
+#[test]
+fn a_value_of_several_lines_in_a_table_is_whole_and_stands_where_it_is_said_to_stand() {
+    let text = "\"Field\",\"Value\"\n\"Name\",\"Ann\"\n\"Address\",\"1 Main St\nSpringfield\"\n\"Home\nphone\",\"555 0199\"\n";
+    let extracted = extracted(&made("a.csv", text)).unwrap();
+    let pairs = interpret(&extracted, watch::channel(false).1).unwrap().pairs;
+    let said: Vec<(&str, &str)> = pairs.iter().map(|pair| (&pair.key[..], &pair.value[..])).collect();
+    assert_eq!(said, [("Name", "Ann"), ("Address", "1 Main St\nSpringfield"), ("Home phone", "555 0199")]);
+    for pair in &pairs {
+        assert_eq!(&extracted.blocks[pair.at.block].text[pair.at.start..pair.at.end], pair.value);
+    }
+}
+
 fn low(document: &Document) -> String {
     let why = interpreted(document).unwrap_err();
     assert_eq!((&why.code[..], why.permanent), ("LOW_QUALITY", true));

@@ -1,7 +1,9 @@
 //! Documents and their runs: a pipeline of a test's own, on databases that outlive their process.
 
+mod away;
 pub mod erasing;
 mod leftovers;
+mod many;
 mod order;
 mod processes;
 mod scheduler;

@@ -1,11 +1,15 @@
 //! HTML as it is found: tokens as browsers read them, blocks where block tags begin and end, whatever is missing between.
 //!
-//! No tree is built. Tags that are not closed, crossed or nested without end cost nothing but themselves.
+//! No tree is built. Tags that are not closed, crossed or nested without end cost nothing but themselves. Only tables are held until
+//! they end: some are [frames](frame) of a page.
+
+mod frame;
 
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
-use super::form::{Form, one_line};
+use super::form::{Form, Kind, one_line};
 use crate::runs::step::StepFailed;
+use frame::{NESTED_MAX, Open, Said};
 
 pub(super) fn read(text: &str, form: &mut Form) -> Result<(), StepFailed> {
     let mut emitter = DefaultEmitter::default();
@@ -22,7 +26,7 @@ pub(super) fn read(text: &str, form: &mut Form) -> Result<(), StepFailed> {
         }
     }
     page.flush()?;
-    page.end_table()
+    page.end_tables()
 }
 
 /// What is inside of these is not read by people.
@@ -65,21 +69,34 @@ const BLOCKS: [&str; 30] = [
     "ul",
 ];
 
+/// And these, in their own ways.
+const APART: [&str; 14] =
+    ["blockquote", "br", "h1", "h2", "h3", "h4", "h5", "h6", "li", "pre", "table", "td", "th", "tr"];
+
+/// Whether what stands before a tag and behind it are not one word: `one<br>two`, `</li><li>`.
+pub(super) fn is_apart(tag: &str) -> bool {
+    let name = tag.trim_start_matches(['<', '/']);
+    let end = name.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let is_it = |block: &str| block.eq_ignore_ascii_case(&name[..end]);
+    BLOCKS.iter().any(|block| is_it(block)) || APART.iter().any(|block| is_it(block))
+}
+
 struct Page<'a> {
     form: &'a mut Form,
     text: String,
     /// The hidden element that is open, and how often it is nested in itself.
     hidden: Option<(&'static str, u32)>,
     title: Option<String>,
+    /// Its words have not come yet, or not all of them.
     heading: Option<u8>,
     lists: u8,
     in_item: bool,
     quotes: u32,
     preformatted: u32,
-    /// How deep tables are nested. One inside of another is text of its cell.
-    tables: u32,
-    rows: Vec<Vec<String>>,
-    in_cell: bool,
+    /// Those that are open, the innermost last.
+    tables: Vec<Open>,
+    /// How many more are nested in them.
+    deeper: u32,
 }
 
 impl<'a> Page<'a> {
@@ -94,9 +111,8 @@ impl<'a> Page<'a> {
             in_item: false,
             quotes: 0,
             preformatted: 0,
-            tables: 0,
-            rows: Vec::new(),
-            in_cell: false,
+            tables: Vec::new(),
+            deeper: 0,
         }
     }
 
@@ -146,16 +162,24 @@ impl<'a> Page<'a> {
             }
             "table" => {
                 self.flush()?;
-                self.tables += 1;
+                match self.tables.len() < NESTED_MAX {
+                    true => self.tables.push(Open::default()),
+                    false => self.deeper += 1,
+                }
             }
-            "tr" if self.tables == 1 => {
+            "td" | "th" | "tr" if self.is_in_table() => {
                 self.flush()?;
-                self.rows.push(Vec::new());
-                self.in_cell = false;
-            }
-            "td" | "th" if self.tables == 1 => {
-                self.flush()?;
-                self.cell()?;
+                // One whose end is missing is over.
+                self.heading = None;
+                if name != "tr" {
+                    self.form.cells(1)?;
+                }
+                if let Some(table) = self.tables.last_mut() {
+                    match &*name {
+                        "tr" => table.row(),
+                        of_it => table.cell(of_it == "th"),
+                    }
+                }
             }
             "td" | "th" | "tr" => self.text.push(' '),
             // What is named and its name are one line.
@@ -184,7 +208,10 @@ impl<'a> Page<'a> {
                 let title = self.title.take().unwrap_or_default();
                 self.form.note("title", &title);
             }
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.flush()?,
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.flush()?;
+                self.heading = None;
+            }
             "ul" | "ol" => {
                 self.flush()?;
                 self.lists = self.lists.saturating_sub(1);
@@ -204,14 +231,16 @@ impl<'a> Page<'a> {
             }
             "table" => {
                 self.flush()?;
-                self.tables = self.tables.saturating_sub(1);
-                if self.tables == 0 {
-                    self.end_table()?;
+                match self.deeper.checked_sub(1) {
+                    Some(deeper) => self.deeper = deeper,
+                    None => self.end_table()?,
                 }
             }
-            "td" | "th" | "tr" if self.tables == 1 => {
+            "td" | "th" | "tr" if self.is_in_table() => {
                 self.flush()?;
-                self.in_cell = false;
+                if let Some(table) = self.tables.last_mut() {
+                    table.in_cell = false;
+                }
             }
             "dt" => {}
             block if BLOCKS.contains(&block) => self.flush()?,
@@ -227,54 +256,59 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn cell(&mut self) -> Result<(), StepFailed> {
-        self.form.cells(1)?;
-        if self.rows.is_empty() {
-            self.rows.push(Vec::new());
-        }
-        self.rows.last_mut().expect("there is one").push(String::new());
-        self.in_cell = true;
-        Ok(())
+    /// Of one that is not too deep for its cells to be told apart.
+    fn is_in_table(&self) -> bool {
+        self.deeper == 0 && !self.tables.is_empty()
     }
 
     fn end_table(&mut self) -> Result<(), StepFailed> {
-        self.in_cell = false;
-        let rows = std::mem::take(&mut self.rows);
-        match rows.iter().map(Vec::len).max() {
-            // A page that uses a table to put its text in a frame.
-            Some(1) => rows.iter().flatten().try_for_each(|cell| self.form.paragraph(cell)),
-            Some(_) => self.form.table(rows),
-            None => Ok(()),
+        let said = self.tables.pop().map(Open::close).unwrap_or_default();
+        said.into_iter().try_for_each(|said| self.put(said))
+    }
+
+    /// Where the page ends before they do.
+    fn end_tables(&mut self) -> Result<(), StepFailed> {
+        while !self.tables.is_empty() {
+            self.end_table()?;
+        }
+        Ok(())
+    }
+
+    /// In the innermost cell that is open, or on the page.
+    fn put(&mut self, said: Said) -> Result<(), StepFailed> {
+        self.form.go_on()?;
+        if let Some(table) = self.tables.iter_mut().rev().find(|table| table.in_cell) {
+            table.say(said);
+            return Ok(());
+        }
+        match said {
+            Said::Words(Kind::Heading, level, text) => self.form.heading(level, &text),
+            Said::Words(Kind::ListItem, level, text) => self.form.item(level, &text),
+            Said::Words(Kind::Quote, _, text) => self.form.quote(&text),
+            Said::Words(Kind::Code, _, text) => self.form.code(&text),
+            Said::Words(Kind::Paragraph | Kind::Table, _, text) => self.form.paragraph(&text),
+            Said::Table(rows) => self.form.table(rows),
         }
     }
 
     /// What was said since the last block, as what it stands in.
     fn flush(&mut self) -> Result<(), StepFailed> {
         let text = std::mem::take(&mut self.text);
-        let heading = self.heading.take();
-        if self.preformatted > 0 && !self.in_cell {
-            return self.form.code(&text.replace(BREAK, "\n"));
+        if self.preformatted > 0 && !text.trim().is_empty() {
+            return self.put(Said::Words(Kind::Code, 0, text.replace(BREAK, "\n")));
         }
         let lines: Vec<String> = text.split(BREAK).map(one_line).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
             return Ok(());
         }
-        if self.in_cell
-            && let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut())
-        {
-            if !cell.is_empty() {
-                cell.push(' ');
-            }
-            cell.push_str(&lines.join(" "));
-            return Ok(());
-        }
-        let text = lines.join("\n");
-        match (heading, self.in_item && self.lists > 0, self.quotes > 0) {
-            (Some(level), _, _) => self.form.heading(level, &text),
-            (None, true, _) => self.form.item(self.lists, &text),
-            (None, false, true) => self.form.quote(&text),
-            (None, false, false) => self.form.paragraph(&text),
-        }
+        // The first words are the heading, also in a block of their own. Where its end is missing the rest is none.
+        let (kind, level) = match (self.heading.take(), self.in_item && self.lists > 0, self.quotes > 0) {
+            (Some(level), _, _) => (Kind::Heading, level),
+            (None, true, _) => (Kind::ListItem, self.lists),
+            (None, false, true) => (Kind::Quote, 0),
+            (None, false, false) => (Kind::Paragraph, 0),
+        };
+        self.put(Said::Words(kind, level, lines.join("\n")))
     }
 }
 

@@ -1,19 +1,28 @@
-//! JSON: what stands in it as lines `path: value`, an object a paragraph; a list of equal objects is a table.
+//! JSON: what stands in it as lines `path: value`, an object a paragraph; a list of equal objects is a table. A value a line is a list.
 
 use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::{BROKEN, TOO_LARGE};
 use crate::runs::builtin::never;
+use crate::runs::sniff::json_lines;
 use crate::runs::step::StepFailed;
 
 pub(super) fn read(text: &str, form: &mut Form) -> Result<(), StepFailed> {
     // The parser refuses what is nested deeper than 128 levels, so walking it needs no bound of its own.
-    let value: Value = serde_json::from_str(text).map_err(|why| {
-        let why = why.to_string();
-        never(if why.starts_with("recursion limit") { TOO_LARGE } else { BROKEN }, why)
-    })?;
+    let value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(why) => by_line(text).ok_or_else(|| {
+            let why = why.to_string();
+            never(if why.starts_with("recursion limit") { TOO_LARGE } else { BROKEN }, why)
+        })?,
+    };
     walk("", 1, &value, form)
+}
+
+fn by_line(text: &str) -> Option<Value> {
+    let values = json_lines(text)?.map(|line| serde_json::from_str(line).ok());
+    values.collect::<Option<Vec<Value>>>().map(Value::Array)
 }
 
 fn walk(path: &str, level: u8, value: &Value, form: &mut Form) -> Result<(), StepFailed> {

@@ -49,8 +49,13 @@ impl Reader<'_> {
                 self.text.push_str(if done { "[x] " } else { "[ ] " });
                 Ok(())
             }
-            // A tag within a line: the words around it are what is said.
-            Event::InlineHtml(_) => Ok(()),
+            // A tag within a line: the words around it are what is said, and those that a page would set apart stay apart.
+            Event::InlineHtml(tag) => {
+                if html::is_apart(&tag) {
+                    self.text.push('\n');
+                }
+                Ok(())
+            }
             // Not asked for by the options above.
             Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => Ok(()),
             Event::Rule => self.flush(),

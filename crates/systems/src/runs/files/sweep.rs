@@ -20,7 +20,7 @@ use crate::runs::DOCUMENT;
 /// Longer than any upload takes, whose last write may still be on its way when whoever sent it has gone.
 pub const AGE: Duration = Duration::from_secs(3_600);
 /// Of one turn. Each is one upload that was cut off.
-const NOTES_MAX: usize = 1_000;
+pub(super) const NOTES_MAX: usize = 1_000;
 /// Documents with the same content that are looked at together.
 const ALIKE: usize = 100;
 

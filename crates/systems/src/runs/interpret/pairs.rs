@@ -55,12 +55,15 @@ pub(super) fn of_table(
         return;
     }
     let mut start = 0;
-    for (number, line) in block.text.split('\n').enumerate() {
-        let named = !(table.header && number == 0);
-        if let Some((key, value)) = line.split_once('\t').filter(|(key, _)| named && is_key(key)) {
+    for (number, row) in block.rows.iter().flatten().enumerate() {
+        if let [key, value] = &row[..]
+            && is_key(key)
+            && !(table.header && number == 0)
+        {
             add(key, value, start + key.len() + 1, at, pairs);
         }
-        start += line.len() + 1;
+        // As the block's text has them: a mark behind every cell.
+        start += row.iter().map(|cell| cell.len() + 1).sum::<usize>();
     }
 }
 
@@ -69,7 +72,7 @@ fn add(key: &str, value: &str, from: usize, at: &impl Fn(Range<usize>) -> At, pa
     let value = value.trim();
     let fits = !value.is_empty() && value.chars().count() <= VALUE_CHARS_MAX && pairs.len() < PAIRS_MAX;
     if fits {
-        let key = key.trim().trim_end_matches(':').to_string();
+        let key = key.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches(':').to_string();
         pairs.push(Pair { key, value: value.to_string(), at: at(from..from + value.len()) });
     }
 }
@@ -81,4 +84,6 @@ fn is_key(key: &str) -> bool {
         && key.split_whitespace().count() <= KEY_WORDS_MAX
         && !key.contains(['?', '!', ';', ',', '\t'])
         && !key.contains(". ")
+        // "Offered (since: 2.2)" is no name of what stands behind its colon.
+        && key.matches('(').count() == key.matches(')').count()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tenure::core::id::ItemId;
+use tenure::core::request::{Command, Erase};
 use tenure_systems::runs::Library;
 use tenure_systems::runs::files::{Files, Swept};
 use tokio::sync::Notify;
@@ -159,5 +160,36 @@ fn a_file_whose_eraser_was_killed_after_the_entry_goes_when_the_next_process_sta
         let removed =
             desk.library.counted().into_iter().find(|(name, _)| *name == "files_removed").unwrap().1;
         assert_eq!(removed, 1);
+    });
+}
+
+// covers: R-11, K-50
+#[test]
+fn an_erasure_that_died_before_the_runs_is_found_by_its_note_however_many_came_after() {
+    on_kept(async |url| {
+        let desk = Desk::open(&url).await;
+        let uploaded = desk.upload("a secret letter").await;
+        let running = desk.start(reading()).await;
+        assert_eq!(desk.ended(uploaded.run_id).await.state, "COMPLETED");
+        running.drain().await;
+        // What an erasure has written when it dies after its second write: its note, and that the document is erased.
+        let note = format!("{}~erasure~{}~0", desk.tenure.store(), uploaded.document_id);
+        let note = desk.library.files.folder().join("pending").join(note);
+        File::create(&note).unwrap();
+        let erase = Erase { item: uploaded.document_id, reason: None };
+        desk.tenure.ask(Command::Erase(erase)).await.unwrap();
+        assert!(!desk.documents.artifacts(uploaded.run_id).await.unwrap().is_empty());
+        desk.upload_newer_ones().await;
+        let settings = tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
+        let running = desk.start_with(reading(), settings).await;
+        while note.exists() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(
+            desk.documents.artifacts(uploaded.run_id).await.unwrap(),
+            [],
+            "nothing of its text is left"
+        );
+        running.drain().await;
     });
 }

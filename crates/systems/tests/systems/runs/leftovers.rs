@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure::New;
+use tenure::core::id::ItemId;
 use tenure_systems::runs::files::Swept;
-use tenure_systems::runs::history::Status;
+use tenure_systems::runs::history::{DocumentFacts, Status};
 
 use super::{Desk, reading};
 use crate::kit::on_kept;
@@ -21,6 +22,31 @@ pub fn contents(desk: &Desk) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+impl Desk {
+    /// As many documents as are looked at without a note, newer than all others.
+    pub async fn upload_newer_ones(&self) {
+        let facts = |number: usize| DocumentFacts {
+            name: "newer.txt".to_string(),
+            media_type: "text/plain".to_string(),
+            size: 1,
+            sha256: format!("{number:064x}"),
+        };
+        let newer = (0..100).map(facts).map(|facts| New::of("document", &facts).key(&facts.sha256));
+        assert!(self.tenure.create_all(newer).await.iter().all(Result::is_ok));
+    }
+
+    /// The first run of a document that has none yet.
+    async fn first_run(&self, document: ItemId) -> ItemId {
+        loop {
+            let (runs, _) = self.documents.runs(document, None, 10).await.unwrap();
+            match runs.first() {
+                Some(run) => return run.run_id.parse().unwrap(),
+                None => tokio::task::yield_now().await,
+            }
+        }
+    }
 }
 
 //
@@ -67,18 +93,39 @@ fn a_document_whose_upload_died_before_its_run_gets_it_when_the_service_starts()
         assert_eq!((shown.status, shown.latest_run_id), (Status::Uploaded, None));
         let settings = tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
         let running = desk.start_with(reading(), settings.clone()).await;
-        let run = loop {
-            let (runs, _) = desk.documents.runs(document, None, 10).await.unwrap();
-            match runs.first() {
-                Some(run) => break run.run_id.parse().unwrap(),
-                None => tokio::task::yield_now().await,
-            }
-        };
+        let run = desk.first_run(document).await;
         assert_eq!(desk.ended(run).await.state, "COMPLETED");
         running.drain().await;
         let running = desk.start_with(reading(), settings).await;
         assert_eq!(desk.ended(desk.upload("more").await.run_id).await.state, "COMPLETED");
         assert_eq!(desk.documents.runs(document, None, 10).await.unwrap().0.len(), 1, "one, however often");
         running.drain().await;
+    });
+}
+
+//
+#[test]
+fn an_upload_that_died_before_its_run_is_found_by_its_note_however_many_came_after() {
+    on_kept(async |url| {
+        let desk = Desk::open(&url).await;
+        // What an upload has written when it dies after its second write: the file with its note, and the document.
+        let mut incoming = desk.documents.receive().await.unwrap();
+        incoming.write(b"two words").await.unwrap();
+        let arrived = incoming.finish().await.unwrap();
+        let (name, media_type) = ("letter.txt".to_string(), "text/plain".to_string());
+        let facts = DocumentFacts { name, media_type, size: arrived.size, sha256: arrived.sha256.clone() };
+        let created = desk.tenure.create(New::of("document", &facts).key(&facts.sha256)).await.unwrap().id;
+        drop(arrived);
+        desk.upload_newer_ones().await;
+        let settings = tenure_systems::runs::Settings { mend_after: Duration::ZERO, ..desk.settings.clone() };
+        let running = desk.start_with(reading(), settings).await;
+        let run = desk.first_run(created).await;
+        assert_eq!(desk.ended(run).await.state, "COMPLETED");
+        running.drain().await;
+        // An upload that comes to its end leaves no note.
+        let pending = || std::fs::read_dir(desk.library.files.folder().join("pending")).unwrap().count();
+        let before = pending();
+        desk.upload("another").await;
+        assert_eq!(pending(), before);
     });
 }
