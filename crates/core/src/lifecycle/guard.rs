@@ -43,10 +43,17 @@ pub enum Guard {
     Decomposition,
     /// Attested: the commit writes one output bundle, which fits its schema, and the gate that will judge it.
     OutputBundle,
+    /// Attested: the commit says what has become of the event, and writes what follows from it.
+    TerminalReason,
+    /// Attested: the commit writes one run record, which fits its schema, and moves the ticket as that says.
+    RunRecord,
+    /// Attested: the move closes every open item that names this one as what it blocks. Such items have a link to this one, and
+    /// this one none to them, so the kernel does not see them.
+    BlockersNamed,
     Payload(Comparison),
 }
 
-const WORDS: [(&str, Guard); 14] = [
+const WORDS: [(&str, Guard); 17] = [
     ("attempts left", Guard::AttemptsLeft),
     ("attempts exhausted", Guard::AttemptsExhausted),
     ("permanent", Guard::Permanent),
@@ -61,6 +68,9 @@ const WORDS: [(&str, Guard); 14] = [
     ("gates pass", Guard::GatesPass),
     ("decomposition", Guard::Decomposition),
     ("output bundle", Guard::OutputBundle),
+    ("terminal reason", Guard::TerminalReason),
+    ("run record", Guard::RunRecord),
+    ("blockers named", Guard::BlockersNamed),
 ];
 
 impl Guard {
@@ -70,8 +80,15 @@ impl Guard {
     }
 
     /// Those that a system establishes.
-    pub const ATTESTED: [Guard; 4] =
-        [Guard::Workspace, Guard::GatesPass, Guard::Decomposition, Guard::OutputBundle];
+    pub const ATTESTED: [Guard; 7] = [
+        Guard::Workspace,
+        Guard::GatesPass,
+        Guard::Decomposition,
+        Guard::OutputBundle,
+        Guard::TerminalReason,
+        Guard::RunRecord,
+        Guard::BlockersNamed,
+    ];
 
     pub fn is_attested(&self) -> bool {
         Guard::ATTESTED.contains(self)
@@ -88,7 +105,8 @@ impl Guard {
             Guard::Decomposition => Code::NotDecomposed,
             Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => Code::TransitionRefused,
             Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => Code::TransitionRefused,
-            Guard::OutputBundle => Code::TransitionRefused,
+            Guard::OutputBundle | Guard::TerminalReason | Guard::RunRecord => Code::TransitionRefused,
+            Guard::BlockersNamed => Code::TransitionRefused,
         }
     }
 }

@@ -94,8 +94,12 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     }
     let (id, kind) = (item.id, &item.table.kind);
     let mut guards = rows.iter().flat_map(|row| &row.guards);
-    // The holder's, over the API, as whatever else is written under a lease.
-    if guards.clone().any(|guard| matches!(guard, Guard::Decomposition | Guard::OutputBundle)) {
+    // The holder's, over the API, or a worker's of its own, as whatever else is written under a lease.
+    let is_under_a_lease = |guard: &Guard| {
+        use Guard::{Decomposition, OutputBundle, RunRecord, TerminalReason};
+        matches!(guard, Decomposition | OutputBundle | RunRecord | TerminalReason)
+    };
+    if guards.clone().any(is_under_a_lease) {
         return None;
     }
     let is_attested = guards.any(Guard::is_attested);
@@ -110,6 +114,8 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
             Some(_) => return None,
         },
         Event::Cancel if &**kind == "job" => format!("job cancel {id}"),
+        // A person's word, which a plain move would leave out.
+        Event::Plain(name) if is_a_word(kind, name) => format!("inbox approve {id}"),
         // Their own commands bring along what the move needs.
         Event::Plain(name) if is_typed(kind, name) => format!("{kind} {name} {id}"),
         Event::Cancel | Event::Plain(_) => format!("item move {id} {event}"),
@@ -125,6 +131,11 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
 /// Moves that have a command of their own.
 fn is_typed(kind: &str, event: &str) -> bool {
     matches!((kind, event), ("claim", "enqueue") | ("ticket", "approve" | "resolve"))
+}
+
+/// Moves that are an answer to what waits in the inbox.
+fn is_a_word(kind: &str, event: &str) -> bool {
+    matches!((kind, event), ("gate", "attest"))
 }
 
 /// What the system of a kind has to establish for its work to be committed.
