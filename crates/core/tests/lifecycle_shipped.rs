@@ -88,7 +88,7 @@ fn a_ticket_moves_by_these_rows_and_no_others() {
             "IN_PROGRESS pass → DONE [system; ] {}",
             "IN_PROGRESS retry → TODO [system; ] {create ticket_ready}",
             "IN_PROGRESS block → BLOCKED [system; ] {}",
-            "BLOCKED resolve → TODO [human; blockers closed] {move blocker close; create ticket_ready}",
+            "BLOCKED resolve → TODO [human; blockers closed, blockers named] {move blocker close; create ticket_ready}",
         ]
     );
 }

@@ -60,7 +60,7 @@ pub use pause::{Pause, PauseOf, Resume};
 pub use runner::Runner;
 pub use schedule::{Schedule, ScheduleCreate, ScheduleList, ScheduleOne};
 pub use serve::{SYSTEMS, Serve};
-pub use ticket::{Ticket, TicketBlock, TicketCreate, TicketSaid};
+pub use ticket::{Asking, Ticket, TicketBlock, TicketCreate, TicketSaid};
 pub use todo::{
     Guarded, Session, SessionOf, Todo, TodoAdd, TodoAt, TodoAttest, TodoDepend, TodoDone, TodoExport,
     TodoImport, TodoJoin, TodoList, TodoNext, TodoOne, TodoPlan, TodoReceipt, TodoSaid, Validate,

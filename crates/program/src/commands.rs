@@ -1,5 +1,6 @@
 //! The commands, one file each. An arm is a single call: what a command does is in its file, how it ends in its answer.
 
+mod asker;
 mod backup;
 mod bench;
 mod chaos;

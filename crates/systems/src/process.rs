@@ -7,16 +7,23 @@
 //!
 //! - What it wrote before it ended is heard, also when its end is noticed first.
 //! - Whoever holds its output longer than it lives is killed with its group; whoever has left the group is not waited for.
+//! - Ended before its own end, or outlived by somebody who holds its output, it is ended with those who have left the group, too
+//!   ([`marked`]), unless they have left the session: that is done on purpose. Otherwise nobody looks for them: it costs a look at every
+//!   process there is, and most commands leave nobody.
 //! - How long it may take is for the caller to say: nobody waits any more, and the group is dropped.
 //! - A process that is killed drops nothing: what it started is ended by whoever keeps it ([`kept_by`]), if somebody does.
+
+pub mod marked;
 
 use std::ffi::OsStr;
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tenure::databases::outside::chance;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 
@@ -70,11 +77,17 @@ pub fn kept_by(keeper: &Arc<impl Keeping + 'static>) {
     let _ = KEEPER.set(keeper);
 }
 
-/// A command and all that it started, but for whoever has left. Dropped, they are killed.
+/// A command and all that it started, but for whoever has left the session. Dropped, they are killed.
 #[derive(Debug)]
 pub struct Group {
     id: Option<Pid>,
     keeper: Option<Arc<dyn Keeping>>,
+    /// By which those are known who have left the group.
+    mark: String,
+    /// It came to its end.
+    has_ended: AtomicBool,
+    /// Somebody has ended it, or was found to outlive it: others may be left.
+    is_forced: AtomicBool,
 }
 
 impl Group {
@@ -84,10 +97,19 @@ impl Group {
     }
 
     pub fn terminate(&self) {
+        self.is_forced.store(true, Ordering::Relaxed);
         self.signal(Signal::TERM);
     }
 
+    /// Ends all of it, also what it left when it came to its end.
     pub fn kill(&self) {
+        self.is_forced.store(true, Ordering::Relaxed);
+        self.signal(Signal::KILL);
+    }
+
+    /// It came to its end: whoever stays in its group is ended.
+    fn ended(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
         self.signal(Signal::KILL);
     }
 
@@ -101,7 +123,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        self.signal(Signal::KILL);
+        if *self.is_forced.get_mut() || !*self.has_ended.get_mut() {
+            marked::kill(&self.mark);
+        }
         if let (Some(keeper), Some(number)) = (&self.keeper, self.number()) {
             keeper.ended(number);
         }
@@ -139,9 +164,12 @@ pub fn start(mut command: Command) -> io::Result<(Group, Running)> {
     if let Some((name, value)) = keeper.as_ref().map(|keeper| keeper.mark()) {
         command.env(name, value);
     }
+    let mark = format!("{:016x}", chance());
+    command.env(marked::MARKS, marked::marks(&mark));
     let child = command.spawn()?;
     let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let group = Group { id, keeper };
+    let (has_ended, is_forced) = (AtomicBool::new(false), AtomicBool::new(false));
+    let group = Group { id, keeper, mark, has_ended, is_forced };
     if let (Some(keeper), Some(number)) = (&group.keeper, group.number()) {
         keeper.begun(number);
     }
@@ -180,12 +208,14 @@ impl Running {
                 // It may close its ends and go on.
                 _ = &mut all => {
                     let status = self.0.wait().await;
-                    group.kill();
+                    group.ended();
                     status
                 }
                 status = self.0.wait() => {
-                    group.kill();
-                    let _ = within(LISTEN_ON, &mut all).await;
+                    group.ended();
+                    if within(LISTEN_ON, &mut all).await.is_err() {
+                        group.kill();
+                    }
                     status
                 }
             }

@@ -22,10 +22,12 @@
 //! Everything that belongs to a ticket has a link to it, so a run is read back from its artifacts ([`Tickets::explain`]).
 
 mod artifact;
+mod copy;
 mod executor;
 mod explain;
 mod family;
 mod gate;
+mod git;
 mod inbox;
 mod judge;
 mod kept;

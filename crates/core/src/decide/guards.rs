@@ -121,11 +121,9 @@ pub fn holds(draft: &Draft, item: &Item, guard: &Guard, case: &Case) -> bool {
         Guard::SameProof => {
             !case.records.is_empty() && case.records.iter().all(|record| is_kept(draft, item, record))
         }
-        Guard::Workspace
-        | Guard::GatesPass
-        | Guard::Decomposition
-        | Guard::OutputBundle
-        | Guard::Judgement => case.attests.contains(guard),
+        Guard::Workspace | Guard::GatesPass | Guard::Decomposition => case.attests.contains(guard),
+        Guard::OutputBundle | Guard::TerminalReason | Guard::RunRecord => case.attests.contains(guard),
+        Guard::BlockersNamed | Guard::Judgement => case.attests.contains(guard),
         Guard::Payload(comparison) => {
             let payload = draft.world().payloads.get(&item.id).and_then(|body| body.value());
             payload.is_some_and(|payload| comparison.holds(&payload))
@@ -187,6 +185,17 @@ pub fn explain(draft: &Draft, item: &Item, guard: &Guard) -> String {
         }
         Guard::Judgement => {
             "it is handed in by whoever prepared it, as what it is (SubmitValidation), and never by a move of one's own".into()
+        }
+        Guard::TerminalReason => {
+            "it is processed by the scheduler of tickets, which says what becomes of the ticket, and never by a commit of one's own"
+                .into()
+        }
+        Guard::RunRecord => {
+            "it is judged by the gate worker of tickets, which writes its run record, and never by a commit of one's own".into()
+        }
+        Guard::BlockersNamed => {
+            "what blocks it is closed with the same move: `tenure ticket resolve` (POST /v1/tickets/ID/resolve) does both, and no move of one's own"
+                .into()
         }
         Guard::SameProof => "it is verified with another proof".into(),
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => {

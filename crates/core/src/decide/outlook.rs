@@ -51,6 +51,7 @@ fn is_about_the_request(guard: &Guard) -> bool {
         Guard::Permanent | Guard::Reason | Guard::Owner | Guard::LiveSession => true,
         Guard::SameProof | Guard::Workspace | Guard::GatesPass => true,
         Guard::Decomposition | Guard::OutputBundle | Guard::Judgement => true,
+        Guard::TerminalReason | Guard::RunRecord | Guard::BlockersNamed => true,
         Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::NoOtherRunning => false,
         Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => false,
     }

@@ -45,10 +45,17 @@ pub enum Guard {
     OutputBundle,
     /// Attested: the item says whose judgement it is, it is theirs, and they hand it in.
     Judgement,
+    /// Attested: the commit says what has become of the event, and writes what follows from it.
+    TerminalReason,
+    /// Attested: the commit writes one run record, which fits its schema, and moves the ticket as that says.
+    RunRecord,
+    /// Attested: the move closes every open item that names this one as what it blocks. Such items have a link to this one, and
+    /// this one none to them, so the kernel does not see them.
+    BlockersNamed,
     Payload(Comparison),
 }
 
-const WORDS: [(&str, Guard); 15] = [
+const WORDS: [(&str, Guard); 18] = [
     ("attempts left", Guard::AttemptsLeft),
     ("attempts exhausted", Guard::AttemptsExhausted),
     ("permanent", Guard::Permanent),
@@ -64,6 +71,9 @@ const WORDS: [(&str, Guard); 15] = [
     ("decomposition", Guard::Decomposition),
     ("output bundle", Guard::OutputBundle),
     ("judgement", Guard::Judgement),
+    ("terminal reason", Guard::TerminalReason),
+    ("run record", Guard::RunRecord),
+    ("blockers named", Guard::BlockersNamed),
 ];
 
 impl Guard {
@@ -73,8 +83,16 @@ impl Guard {
     }
 
     /// Those that a system establishes.
-    pub const ATTESTED: [Guard; 5] =
-        [Guard::Workspace, Guard::GatesPass, Guard::Decomposition, Guard::OutputBundle, Guard::Judgement];
+    pub const ATTESTED: [Guard; 8] = [
+        Guard::Workspace,
+        Guard::GatesPass,
+        Guard::Decomposition,
+        Guard::OutputBundle,
+        Guard::Judgement,
+        Guard::TerminalReason,
+        Guard::RunRecord,
+        Guard::BlockersNamed,
+    ];
 
     pub fn is_attested(&self) -> bool {
         Guard::ATTESTED.contains(self)
@@ -91,7 +109,8 @@ impl Guard {
             Guard::Decomposition => Code::NotDecomposed,
             Guard::AttemptsLeft | Guard::AttemptsExhausted | Guard::Permanent => Code::TransitionRefused,
             Guard::DependenciesDone | Guard::BlockersClosed | Guard::Payload(_) => Code::TransitionRefused,
-            Guard::OutputBundle | Guard::Judgement => Code::TransitionRefused,
+            Guard::OutputBundle | Guard::TerminalReason | Guard::RunRecord => Code::TransitionRefused,
+            Guard::BlockersNamed | Guard::Judgement => Code::TransitionRefused,
         }
     }
 }

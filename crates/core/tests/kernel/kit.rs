@@ -192,7 +192,7 @@ pub fn commit(execution: ExecutionId) -> Command {
 
 /// As the system of the kind commits: of a claim it says that its decomposer ran, of a work order that its bundle is there.
 pub fn commit_with(execution: ExecutionId, effects: Effects) -> Command {
-    let attests = vec![Guard::Decomposition, Guard::OutputBundle];
+    let attests = vec![Guard::Decomposition, Guard::OutputBundle, Guard::TerminalReason, Guard::RunRecord];
     Command::Commit(Commit { execution, output: None, effects, finish: false, session: None, attests })
 }
 
@@ -339,7 +339,8 @@ pub fn submit_with(item: ItemId, effects: Effects) -> Command {
 }
 
 pub fn step_with(item: ItemId, event: &str, effects: Effects) -> Command {
-    Command::Move(Move { effects, ..Move::new(item, event.parse().unwrap()) })
+    let attests = vec![Guard::BlockersNamed];
+    Command::Move(Move { effects, attests, ..Move::new(item, event.parse().unwrap()) })
 }
 
 /// `done`: commits a todo with a receipt, its gates passed.

@@ -70,6 +70,26 @@ fn a_work_order_is_not_executed_by_a_commit_of_ones_own() {
     assert_eq!(bench.state(order), "EXECUTING", "it is held as before");
 }
 
+// covers: M-02, M-04, M-12
+#[test]
+fn an_event_is_not_processed_and_an_output_not_judged_by_a_commit_of_ones_own() {
+    let Scene { mut bench, ticket, event } = scene();
+    let own = |execution: ExecutionId, effects: Effects| {
+        let (output, finish, session, attests) = (None, true, None, Vec::new());
+        Command::Commit(Commit { execution, output, effects, finish, session, attests })
+    };
+    let scheduler = bench.run("worker:careless/1", event);
+    for effects in [Effects::default(), scheduling(ticket, event)] {
+        assert_eq!(bench.refusal("worker:careless/1", own(scheduler, effects)), "TRANSITION_REFUSED");
+    }
+    assert!(bench.ask("worker:careless/1", release(scheduler)).is_yes());
+    let (_, gate) = judged(&mut bench, ticket, event);
+    for effects in [Effects::default(), judgement(ticket, "pass")] {
+        assert_eq!(bench.refusal("worker:gate/1", own(gate, effects)), "TRANSITION_REFUSED");
+    }
+    assert_eq!((bench.state(gate.item), bench.state(ticket)), ("JUDGING", "IN_PROGRESS"), "as before");
+}
+
 fn judgement(ticket: ItemId, event: &str) -> Effects {
     Effects {
         records: vec![record("run_record", "1", "{}"), record("pause_state", "1", "{}")],
@@ -200,10 +220,13 @@ fn a_blocked_ticket_returns_when_its_blockers_are_closed() {
         bench.refusal("human:eva", step_with(ticket, "resolve", moving(one, "close"))),
         "TRANSITION_REFUSED"
     );
+    // Which items name it the kernel does not see: whoever does says so, and nobody else.
     let both = Effects {
         moves: [moving(one, "close").moves, moving(two, "close").moves].concat(),
         ..creating(ready(ticket))
     };
+    let own = Move { effects: both.clone(), ..Move::new(ticket, "resolve".parse().unwrap()) };
+    assert_eq!(bench.refusal("human:eva", Command::Move(own)), "TRANSITION_REFUSED");
     assert!(bench.ask("human:eva", step_with(ticket, "resolve", both)).is_yes());
     assert_eq!([ticket, one, two].map(|item| bench.state(item).to_string()), ["TODO", "CLOSED", "CLOSED"]);
     let entry = bench.history(one).pop().unwrap();

@@ -98,9 +98,11 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
     }
     let (id, kind) = (item.id, &item.table.kind);
     let mut guards = rows.iter().flat_map(|row| &row.guards);
-    // The holder's, over the API, as whatever else is written under a lease; a validator's, with the judgement.
-    let is_asked =
-        |guard: &Guard| matches!(guard, Guard::Decomposition | Guard::OutputBundle | Guard::Judgement);
+    // The holder's, over the API, or a worker's of its own, as whatever else is written under a lease; a validator's, with the judgement.
+    let is_asked = |guard: &Guard| {
+        use Guard::{Decomposition, Judgement, OutputBundle, RunRecord, TerminalReason};
+        matches!(guard, Decomposition | Judgement | OutputBundle | RunRecord | TerminalReason)
+    };
     if guards.clone().any(is_asked) {
         return None;
     }
@@ -118,6 +120,8 @@ fn command(item: &Item, event: &Event, roles: Roles, rows: &[&Row]) -> Option<St
             Some(_) => return None,
         },
         Event::Cancel if &**kind == "job" => format!("job cancel {id}"),
+        // A person's word, which a plain move would leave out.
+        Event::Plain(name) if is_a_word(kind, name) => format!("inbox approve {id}"),
         // Their own commands bring along what the move needs.
         Event::Plain(name) if is_typed(kind, name) => format!("{kind} {name} {id}"),
         Event::Cancel | Event::Plain(_) => format!("item move {id} {event}"),
@@ -145,6 +149,11 @@ fn by_name(item: &Item, event: &Event) -> Option<String> {
 /// Moves that have a command of their own.
 fn is_typed(kind: &str, event: &str) -> bool {
     matches!((kind, event), ("claim", "enqueue") | ("ticket", "approve" | "resolve"))
+}
+
+/// Moves that are an answer to what waits in the inbox.
+fn is_a_word(kind: &str, event: &str) -> bool {
+    matches!((kind, event), ("gate", "attest"))
 }
 
 /// What the system of a kind has to establish for its work to be committed.

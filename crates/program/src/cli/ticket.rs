@@ -39,6 +39,8 @@ pub struct TicketCreate {
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
     #[command(flatten)]
+    pub asking: Asking,
+    #[command(flatten)]
     pub at: At,
     #[command(flatten)]
     pub form: Form,
@@ -52,6 +54,8 @@ pub struct TicketSaid {
     #[arg(long, value_name = "WORDS")]
     pub note: Option<String>,
     #[command(flatten)]
+    pub asking: Asking,
+    #[command(flatten)]
     pub at: At,
     #[command(flatten)]
     pub form: Form,
@@ -64,7 +68,20 @@ pub struct TicketBlock {
     #[arg(long, value_name = "WORDS")]
     pub reason: String,
     #[command(flatten)]
+    pub asking: Asking,
+    #[command(flatten)]
     pub at: At,
     #[command(flatten)]
     pub form: Form,
+}
+
+/// Who asks, if it is no person.
+#[derive(Args, Debug)]
+pub struct Asking {
+    /// The name of the agent who asks. Left out it is a person: you
+    #[arg(long, value_name = "NAME", env = "TENURE_AGENT")]
+    pub agent: Option<String>,
+    /// The session that an agent works in: its words are not a person's
+    #[arg(long, value_name = "TOKEN", env = "TENURE_SESSION", hide_env_values = true, hide = true)]
+    pub session: Option<String>,
 }

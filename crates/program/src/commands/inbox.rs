@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::todo::desk::{actor, decided, file, here, repository};
+use super::asker::asker;
+use super::todo::desk::{decided, file, here, repository};
 use crate::cli::{At, Inbox, InboxAt, InboxOf, InboxSaid, Place};
 use crate::client::{Client, Loops, Target};
 use crate::commands::item::shown::to_the_second;
@@ -43,7 +44,8 @@ pub fn run(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
 /// The place that was named; or else the database of this folder, and the list of this repository, as far as they are there.
 async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Client>, Error> {
     let InboxAt { near, store, agent, session: _ } = at;
-    let who = actor(agent.as_deref());
+    // A session goes with the word itself: the service knows whose it is.
+    let who = asker(agent.as_deref(), None);
     let list = match near.is_named {
         true => None,
         false => here()?.map(|workspace| file(&workspace)).filter(|file| file.is_file()),

@@ -30,15 +30,25 @@ use order::Orders;
 const ACTOR: &str = "worker:runner";
 const KIND: &str = "work_order";
 
-/// Whoever works on a kind with any command can not end a work order, and would only spend its attempts.
+/// Whoever works on a kind with any command can not end what the workers of tickets end: a work order would only lose its attempts, and
+/// an event or a gate its time.
 pub fn is_not_for_a_runner(kind: &str) -> Result<(), Error> {
-    match kind {
-        KIND => Err(Error::NotPossible {
-            what: "a work order ends with an output bundle, and no other command makes one".to_string(),
-            then: "carry it out with `tenure runner -- COMMAND`, in a git repository".to_string(),
-        }),
-        _ => Ok(()),
-    }
+    let (what, then) = match kind {
+        KIND => (
+            "a work order ends with an output bundle, and no other command makes one",
+            "carry it out with `tenure runner -- COMMAND`, in a git repository",
+        ),
+        "ticket_ready" => (
+            "a ticket's event ends with what becomes of the ticket, and no command says that",
+            "`tenure serve` schedules tickets by itself; with `--without readiness,gate` it does nothing else for them",
+        ),
+        "gate" => (
+            "a gate ends with a run record, and no command writes one",
+            "`tenure serve` judges outputs by itself; a command that must hold is a gate of its ticket: `tenure ticket create TITLE --gate cmd:COMMAND`",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::NotPossible { what: what.to_string(), then: then.to_string() })
 }
 
 pub fn run(arguments: &Runner, output: &mut Output) -> Result<Outcome, Error> {

@@ -7,8 +7,9 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::cli::{At, ItemOne, JobList, Ticket, TicketBlock, TicketCreate, TicketSaid};
+use crate::cli::{Asking, At, ItemOne, JobList, Ticket, TicketBlock, TicketCreate, TicketSaid};
 use crate::client::{Client, Reply, Target};
+use crate::commands::asker;
 use crate::commands::item::shown::to_the_second;
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
@@ -61,13 +62,6 @@ pub fn run(command: Ticket, output: &mut Output) -> Result<Outcome, Error> {
     }
 }
 
-/// Who types here is a person. A token says for itself who its bearer is.
-pub fn person() -> String {
-    let name = std::env::var("USER").unwrap_or_default();
-    let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
-    format!("human:{}", if is_word { name.as_str() } else { "local" })
-}
-
 fn one(id: &str) -> Target {
     Target::new(["v1", "tickets", id])
 }
@@ -77,26 +71,36 @@ fn event(id: &str, event: &str) -> Target {
     Target::new(["v1", "tickets", id, event])
 }
 
-async fn client(at: &At, access: Access) -> Result<Client, Error> {
-    Ok(Client::at(at, access).await?.acting(person()))
+async fn client(at: &At, access: Access, who: String) -> Result<Client, Error> {
+    Ok(Client::at(at, access).await?.acting(who))
+}
+
+/// Whoever looks at something.
+pub fn reader() -> String {
+    asker::asker(None, None)
+}
+
+fn asker_of(asking: &Asking) -> String {
+    asker::asker(asking.agent.as_deref(), asking.session.as_deref())
 }
 
 fn create(arguments: &TicketCreate, output: &mut Output) -> Result<Outcome, Error> {
-    let TicketCreate { title, description, gates, budget, idempotency_key, at, form } = arguments;
+    let TicketCreate { title, description, gates, budget, idempotency_key, asking, at, form } = arguments;
+    let who = asker::client(asking.agent.as_deref(), asking.session.as_deref());
     let budget_ms = budget.map(|budget| u64::try_from(budget.as_millis()).unwrap_or(u64::MAX));
     let body = json!({
         "title": title, "description": description, "gates": gates, "budget_ms": budget_ms,
         "idempotency_key": idempotency_key,
     });
     let reply = block_on(async {
-        client(at, Access::MayCreate).await?.post(Target::new(["v1", "tickets"]), &body).await
+        client(at, Access::MayCreate, who).await?.post(Target::new(["v1", "tickets"]), &body).await
     })?;
     told(&reply, form.json, output)
 }
 
 fn show(arguments: &ItemOne, output: &mut Output) -> Result<Outcome, Error> {
     let ItemOne { id, at, form } = arguments;
-    let reply = block_on(async { client(at, Access::Existing).await?.get(one(id)).await })?;
+    let reply = block_on(async { client(at, Access::Existing, reader()).await?.get(one(id)).await })?;
     match form.json {
         true => output.line(&reply.text)?,
         false => whole(&reply.read()?, output)?,
@@ -108,7 +112,7 @@ fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
     let JobList { which, at, form } = arguments;
     let target = Target::new(["v1", "tickets"]).with("state", which.state.as_ref());
     let target = target.with("limit", Some(which.limit)).with("order", which.newest.then_some("newest"));
-    let reply = block_on(async { client(at, Access::Existing).await?.get(target).await })?;
+    let reply = block_on(async { client(at, Access::Existing, reader()).await?.get(target).await })?;
     if form.json {
         output.line(&reply.text)?;
         return Ok(Outcome::Done);
@@ -134,16 +138,18 @@ fn list(arguments: &JobList, output: &mut Output) -> Result<Outcome, Error> {
 }
 
 fn said(arguments: &TicketSaid, verb: &str, output: &mut Output) -> Result<Outcome, Error> {
-    let TicketSaid { id, note, at, form } = arguments;
-    let body = json!({ "note": note });
-    let said = block_on(async { client(at, Access::Existing).await?.post(event(id, verb), &body).await });
+    let TicketSaid { id, note, asking, at, form } = arguments;
+    let (body, who) = (json!({ "note": note }), asker_of(asking));
+    let said =
+        block_on(async { client(at, Access::Existing, who).await?.post(event(id, verb), &body).await });
     told(&said.map_err(|no| for_people(no, id))?, form.json, output)
 }
 
 fn block(arguments: &TicketBlock, output: &mut Output) -> Result<Outcome, Error> {
-    let TicketBlock { id, reason, at, form } = arguments;
-    let body = json!({ "reason": reason });
-    let said = block_on(async { client(at, Access::Existing).await?.post(event(id, "block"), &body).await });
+    let TicketBlock { id, reason, asking, at, form } = arguments;
+    let (body, who) = (json!({ "reason": reason }), asker_of(asking));
+    let said =
+        block_on(async { client(at, Access::Existing, who).await?.post(event(id, "block"), &body).await });
     told(&said.map_err(|no| for_people(no, id))?, form.json, output)
 }
 

@@ -209,6 +209,86 @@ fn a_command_that_outlasts_its_budget_is_ended_and_the_bundle_says_so() {
     desk.is_tidy();
 }
 
+// covers: M-03
+#[test]
+fn who_leaves_the_group_of_a_command_is_ended_with_its_budget_too() {
+    let desk = Desk::of(Place::file("tickets_away"));
+    desk.approved(&["--budget", "1s"]);
+    let life = Life::new(&desk.place.folder, "life");
+    // As `timeout` does, and with it every `make` that is given a limit.
+    let away = format!("timeout 1000 sh -c '{}'; true", life.script("exec sleep 1000"));
+    let runner = desk.runner(&["--count", "1"], &away);
+    life.begun().dead();
+    assert_eq!(runner.ended(), Some(0));
+    desk.is_tidy();
+}
+
+// covers: M-07
+#[test]
+fn a_runner_that_is_killed_while_it_checks_leaves_no_copy_behind() {
+    let desk = Desk::of(Place::file("tickets_checking"));
+    let life = Life::new(&desk.place.folder, "life");
+    // The first who checks waits until he is killed.
+    let mark = desk.place.folder.file("was_here");
+    let gate = format!("cmd:test -e {mark} || {{ touch {mark}; {}; }}", life.script("exec sleep 1000"));
+    let id = desk.approved(&["--gate", &gate]);
+    let first = desk.runner(&["--lease", "2"], HELLO);
+    let living = life.begun();
+    assert_eq!(desk.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 3);
+    first.signal(Signal::KILL);
+    drop(first);
+    living.dead();
+    let second = desk.runner(&["--count", "1", "--lease", "2"], HELLO);
+    assert_eq!(second.ended(), Some(0));
+    assert_eq!(desk.json(&["item", "show", &id, "--wait", "60"])["state"], "DONE");
+    desk.is_tidy();
+}
+
+// covers: M-01, M-08, M-10
+#[test]
+fn an_agent_and_what_tenure_started_ask_for_tickets_and_do_not_decide_on_them() {
+    let place = Place::file("tickets_asker");
+    let agents = [
+        ("TENURE_AGENT", "ann"),
+        ("TENURE_SESSION", "of a list"),
+        ("TENURE_WORK_ORDER", "01M7GE4XB00006645Z0KC20ZT6"),
+        ("TENURE_WORKER", "runner-1"),
+        ("TENURE_COMMAND", "0123456789abcdef"),
+    ];
+    let as_person = |arguments: &[&str]| {
+        agents.iter().fold(place.run(arguments), |run, (name, _)| run.without(name)).env("USER", "eva")
+    };
+    let create = ["ticket", "create", "Say hello", "--json"];
+    let by = |agent: Option<(&str, &str)>| {
+        let made = agent.into_iter().fold(as_person(&create), |run, (name, value)| run.env(name, value));
+        made.code(0).objects().remove(0)["created_by"].clone()
+    };
+    assert_eq!((by(None), by(Some(agents[0]))), ("human:eva".into(), "api:ann".into()));
+    let id = as_person(&create).code(0).objects().remove(0)["ticket_id"].as_str().expect("an id").to_string();
+    let nobody_else = |words: &[&[&str]]| {
+        for (name, value) in agents {
+            for arguments in words {
+                let said = as_person(arguments).env(name, value);
+                // A session that the service does not know is refused as one.
+                let refused = said.code(1).stderr;
+                let codes = ["FORBIDDEN", "SESSION_REQUIRED"];
+                assert!(codes.iter().any(|code| refused.contains(code)), "{name} {arguments:?}: {refused}");
+            }
+        }
+    };
+    let state = || as_person(&["ticket", "show", &id, "--json"]).code(0).objects().remove(0)["state"].clone();
+    nobody_else(&[&["ticket", "approve", &id], &["inbox", "approve", &id], &["inbox", "reject", &id]]);
+    assert_eq!(state(), "NEW");
+    let approved = as_person(&["ticket", "approve", &id, "--json"]).code(0).objects().remove(0);
+    assert_eq!(approved["approval"]["by"], "human:eva");
+    nobody_else(&[&["ticket", "block", &id, "--reason", "mine"]]);
+    as_person(&["ticket", "block", &id, "--reason", "not today"]).code(0);
+    nobody_else(&[&["ticket", "resolve", &id], &["inbox", "approve", &id]]);
+    assert_eq!(state(), "BLOCKED");
+    as_person(&["ticket", "resolve", &id]).code(0);
+    assert_eq!(state(), "TODO");
+}
+
 // covers: M-07
 #[test]
 fn the_workers_of_tickets_run_each_where_it_is_wanted() {

@@ -194,6 +194,10 @@ fn a_command_that_is_not_there_costs_no_attempt() {
     assert_eq!(place.item(&id)["attempt"], 0);
     let run = place.run(&["work", "work_order", "--", "true"]).code(64);
     assert!(run.stderr.contains("tenure runner -- COMMAND"), "{run:?}");
+    for kind in ["ticket_ready", "gate"] {
+        let run = place.run(&["work", kind, "--", "true"]).code(64);
+        assert!(run.stderr.contains("`tenure serve`"), "{run:?}");
+    }
     let run = place.run(&["work", "jib", "--", "true"]).code(1);
     assert!(run.stderr.starts_with("error: NOT_FOUND: there is no lifecycle jib"), "{run:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tenure::core::lifecycle::guard::Guard;
 use tenure::{Done, Failure, Job, Tenure};
 
 use super::artifact::checked;
@@ -55,6 +56,7 @@ pub(super) async fn judge(tenure: Tenure, repository: Option<PathBuf>, job: Job)
         ONLY,
         &checked(RUN, record)?,
     )?;
+    let done = done.attest(Guard::RunRecord);
     // Somebody else has moved it: that is kept, and the judgement too.
     if !moves {
         return Ok(done);

@@ -46,7 +46,8 @@ impl Tickets {
         let question = match (is_state(item, "NEW"), reasons.is_empty()) {
             (true, true) => "may it be worked on?".to_string(),
             (true, false) => format!("it was rejected: {}", reasons.join("; ")),
-            (false, _) => reasons.join("; "),
+            (false, true) => "nothing blocks it any more: may it be worked on?".to_string(),
+            (false, false) => reasons.join("; "),
         };
         Ok(about(item.id, title, question))
     }

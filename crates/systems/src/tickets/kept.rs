@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value};
 use tenure::New;
 use tenure::core::body::Body;
 use tenure::core::code::Problem;
@@ -34,6 +34,9 @@ pub const WORK_ORDERS_MAX: u32 = 3;
 /// How long a work order may take where its ticket does not say: long for a command, short for somebody who waits.
 pub const BUDGET: Duration = Duration::from_secs(600);
 
+/// The schema allows no larger budget: up to here every reader of JSON has the same integer.
+const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
+
 /// What failed is told in the ticket's history too; all of it is in the run record.
 const WHY_CHARS_MAX: usize = 2_000;
 
@@ -43,11 +46,19 @@ pub struct NewTicket {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "integer", skip_serializing_if = "Option::is_none")]
     pub budget_ms: Option<u64>,
     /// What must hold of the result, as it is written: `cmd:COMMAND`, `test:COMMAND`, `human:WHAT TO LOOK AT`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
+}
+
+/// A whole number as JSON Schema has it: `5.0` is one.
+fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    let whole = number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(number));
+    let found = number.as_u64().or(whole.map(|whole| whole as u64));
+    found.map(Some).ok_or_else(|| de::Error::custom(format!("{number} is no number of milliseconds")))
 }
 
 impl NewTicket {

@@ -6,6 +6,7 @@ use tenure::core::code::{Code, Problem};
 use tenure::core::id::ItemId;
 use tenure::core::item::{Item, SharedItem};
 use tenure::core::lifecycle::event::Event;
+use tenure::core::lifecycle::guard::Guard;
 use tenure::core::request::{Command, EffectMove, Effects, Move};
 use tenure::databases::{Query, Whole};
 use tenure::{Error, New};
@@ -111,7 +112,8 @@ impl Tickets {
                 reason: note.clone(),
             });
         }
-        self.advance(id, "resolve", note, effects).await?;
+        let resolve = Move { attests: vec![Guard::BlockersNamed], ..Move::new(id, "resolve".parse()?) };
+        self.moved(Move { reason: note, effects, ..resolve }).await?;
         self.show(id).await
     }
 
@@ -168,7 +170,10 @@ impl Tickets {
         reason: Option<String>,
         effects: Effects,
     ) -> Result<SharedItem, Error> {
-        let step = Move { reason, effects, ..Move::new(id, event.parse()?) };
+        self.moved(Move { reason, effects, ..Move::new(id, event.parse()?) }).await
+    }
+
+    async fn moved(&self, step: Move) -> Result<SharedItem, Error> {
         match self.tenure.ask(Command::Move(step)).await?.answer {
             Answer::Done(item) | Answer::Same(item) => Ok(item),
             no => Err(Error::Refused(Box::new(no))),

@@ -3,6 +3,7 @@
 use tenure::core::entry::Facts;
 use tenure::core::id::{ItemId, RecordId};
 use tenure::core::lifecycle::event::Event as Action;
+use tenure::core::lifecycle::guard::Guard;
 use tenure::databases::Whole;
 use tenure::{Done, Error, Failure, Job, New, Tenure};
 
@@ -10,7 +11,7 @@ use super::artifact::checked;
 use super::family::Family;
 use super::kept::{
     Earlier, Event, NewTicket, ONLY, ORDER, PAUSE, PauseState, READY, RUN, RunRecord, SNAPSHOT, Said,
-    Snapshot, TICKET, WorkOrder, blocker, is_kind, is_state, read, recorded, shortened,
+    Snapshot, TICKET, WorkOrder, blocker, body, is_kind, is_state, recorded, shortened,
 };
 use crate::gate::Gate;
 
@@ -21,26 +22,35 @@ const NON_EXECUTABLE_STATUS: &str = "NON_EXECUTABLE_STATUS";
 const BLOCKED: &str = "BLOCKED";
 
 pub(super) async fn schedule(tenure: Tenure, job: Job) -> Result<Done, Failure> {
+    Ok(decide(&tenure, &job).await?.attest(Guard::TerminalReason))
+}
+
+async fn decide(tenure: &Tenure, job: &Job) -> Result<Done, Failure> {
     let event: Event = match job.payload() {
         Ok(event) => event,
         Err(_) => return Done::with(&MISSING_TICKET),
     };
-    let Some((whole, asked)) = ticket(&tenure, &event).await? else { return Done::with(&MISSING_TICKET) };
+    let Some(whole) = ticket(tenure, &event).await? else { return Done::with(&MISSING_TICKET) };
     let id = whole.item.id;
-    let family = Family::of(&tenure, id).await?;
+    let family = Family::of(tenure, id).await?;
     let blockers: Vec<String> = family.open_blockers().map(|blocker| blocker.id.to_string()).collect();
     match (whole.item.state_name().as_str(), blockers.is_empty()) {
-        ("TODO", true) => match asked.gates() {
-            Ok(gates) => plan(&tenure, job.id(), id, asked, gates, &family).await,
+        ("TODO", true) => match readable(&whole) {
+            Ok((asked, gates)) => plan(tenure, job.id(), id, asked, gates, &family).await,
             Err(why) => {
-                let why = shortened(&why.to_string());
+                let why = shortened(&why);
                 blocked(id, &why)?.create(blocker(id, &why))
             }
         },
-        ("TODO", false) => blocked(id, &format!("it has open blockers: {}", blockers.join(", "))),
+        ("TODO", false) => blocked(id, &has_open(&blockers)),
         ("BLOCKED", _) => Done::with(&BLOCKED),
         _ => Done::with(&NON_EXECUTABLE_STATUS),
     }
+}
+
+/// Why a ticket with these open blockers is not worked on.
+pub(super) fn has_open(blockers: &[String]) -> String {
+    format!("it has open blockers: {}", blockers.join(", "))
 }
 
 fn blocked(ticket: ItemId, why: &str) -> Result<Done, Failure> {
@@ -48,14 +58,20 @@ fn blocked(ticket: ItemId, why: &str) -> Result<Done, Failure> {
     Done::with(&BLOCKED)?.record(PAUSE, ONLY, &pause)?.advance(ticket, "block", Some(why))
 }
 
-/// The ticket that an event is about, if it is there and can be read.
-async fn ticket(tenure: &Tenure, event: &Event) -> Result<Option<(Whole, NewTicket)>, Error> {
+/// What a ticket asks for, or why nobody can tell: one that is there and left as it is would be announced again and again.
+fn readable(ticket: &Whole) -> Result<(NewTicket, Vec<Gate>), String> {
+    let Some(payload) = &ticket.payload else { return Err("the ticket was erased".to_string()) };
+    let asked: NewTicket = serde_json::from_slice(payload.bytes())
+        .map_err(|why| format!("the ticket can not be read: {why}; create it anew"))?;
+    let gates = asked.gates().map_err(|why| why.to_string())?;
+    Ok((asked, gates))
+}
+
+/// The ticket that an event is about, if it is there.
+async fn ticket(tenure: &Tenure, event: &Event) -> Result<Option<Whole>, Error> {
     let Ok(id) = event.ticket_id.parse::<ItemId>() else { return Ok(None) };
     match tenure.whole(id).await {
-        Ok(whole) if is_kind(&whole.item, TICKET) => {
-            let asked = read(whole.payload.as_ref());
-            Ok(asked.map(|asked| (whole, asked)))
-        }
+        Ok(whole) if is_kind(&whole.item, TICKET) => Ok(Some(whole)),
         Ok(_) | Err(Error::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
     }
@@ -90,6 +106,12 @@ async fn plan(
         resolved,
         earlier,
     };
+    let snapshot = checked(SNAPSHOT, snapshot)?;
+    // Kept apart from its ticket it has to fit into a body of its own, with all that was said and tried.
+    if let Err(why) = body(&snapshot) {
+        let why = shortened(&format!("its context can not be kept: {why}; make the ticket shorter"));
+        return blocked(ticket, &why)?.create(blocker(ticket, &why));
+    }
     let (label, name) = (SNAPSHOT.parse()?, ONLY.parse()?);
     let order = WorkOrder {
         event_id: event,
@@ -101,7 +123,7 @@ async fn plan(
     };
     let new = New::of(ORDER, &order).idempotency_key(event.to_string());
     Done::with(&SCHEDULED)?
-        .record(SNAPSHOT, ONLY, &checked(SNAPSHOT, snapshot)?)?
+        .record(SNAPSHOT, ONLY, &snapshot)?
         .create(new.link(TICKET, ticket).link(READY, event))?
         .advance(ticket, "schedule", None)
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tenure::core::id::ItemId;
 
+use super::copy;
+use super::git::{git, is_alive, line, remove};
 use super::kept::Patch;
-use super::patch::git;
 
 /// A patch is kept in the bundle, beside what else is in it: larger changes are for people.
 const DIFF_BYTES_MAX: usize = 768 << 10;
@@ -44,23 +45,37 @@ impl Worktree {
         Ok(Worktree { repository: repository.to_path_buf(), folder, base, branch })
     }
 
-    /// All that was changed, committed to its branch.
+    /// All that was changed, committed to its branch, wherever whoever worked here has gone meanwhile: their commits are on it too, and
+    /// no other branch is touched.
     pub async fn patch(&self, message: &str) -> Result<Patch, String> {
+        let branch = format!("refs/heads/{}", self.branch);
+        let was = named(&self.folder, &branch).await.unwrap_or_default();
         git(&self.folder, &["add", "--all"], b"").await?;
-        let diff = ["diff", "--cached", "--binary", "--no-color", "--no-ext-diff", &self.base];
-        let diff = String::from_utf8(git(&self.folder, &diff, b"").await?)
+        // Not `git diff`: how that shows a change is for people to choose.
+        let diff = ["diff-index", "--cached", "-p", "--binary", "--full-index", "--no-textconv"];
+        let plain = ["--no-ext-diff", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", &self.base];
+        let diff = String::from_utf8(git(&self.folder, &[&diff[..], &plain[..]].concat(), b"").await?)
             .map_err(|_| "the patch is no UTF-8 text".to_string())?;
         if diff.len() > DIFF_BYTES_MAX {
             return Err(format!("the patch has {} bytes, and at most {DIFF_BYTES_MAX} are kept", diff.len()));
         }
-        // Nothing to be committed is no error: whoever worked here may have committed, or changed nothing.
-        let clean = git(&self.folder, &["diff", "--cached", "--quiet", "HEAD"], b"").await.is_ok();
-        if !clean {
-            let who = ["-c", "user.name=Tenure runner", "-c", "user.email=runner@tenure.invalid"];
-            let commit = ["commit", "--quiet", "--no-verify", "--message", message];
-            git(&self.folder, &[&who[..], &commit[..]].concat(), b"").await?;
-        }
+        let tip = self.commit(message).await?;
+        // Only if nobody else has written it since.
+        git(&self.folder, &["update-ref", &branch, &tip, &was], b"").await?;
         Ok(Patch { base: self.base.clone(), branch: self.branch.clone(), diff })
+    }
+
+    /// The commit that has all that was changed: a new one, or the last where whoever worked here has committed everything, or
+    /// changed nothing.
+    async fn commit(&self, message: &str) -> Result<String, String> {
+        let tree = line(&self.folder, &["write-tree"], b"").await?;
+        let parent = named(&self.folder, "HEAD").await.unwrap_or_else(|_| self.base.clone());
+        if line(&self.folder, &["rev-parse", &format!("{parent}^{{tree}}")], b"").await? == tree {
+            return Ok(parent);
+        }
+        let who = ["-c", "user.name=Tenure runner", "-c", "user.email=runner@tenure.invalid"];
+        let commit = ["commit-tree", "-p", &parent, "-F", "-", &tree];
+        line(&self.folder, &[&who[..], &commit[..]].concat(), message.as_bytes()).await
     }
 
     pub async fn remove(self) {
@@ -68,25 +83,29 @@ impl Worktree {
     }
 }
 
-/// The commit that something names.
+/// The commit that somebody asked for.
 async fn commit(repository: &Path, at: &str) -> Result<String, String> {
-    let named = format!("{at}^{{commit}}");
-    let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &named];
-    let none = |_| format!("{at:?} is no commit of {}", repository.display());
-    text(git(repository, &asked, b"").await).map_err(none)
+    named(repository, at).await.map_err(|_| format!("{at:?} is no commit of {}", repository.display()))
+}
+
+/// The commit that something names.
+async fn named(folder: &Path, what: &str) -> Result<String, String> {
+    let what = format!("{what}^{{commit}}");
+    line(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &what], b"").await
 }
 
 async fn places(repository: &Path) -> Result<PathBuf, String> {
     let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-    let common = text(git(repository, &common, b"").await)
+    let common = line(repository, &common, b"")
+        .await
         .map_err(|_| format!("{} is no git repository", repository.display()))?;
     Ok(Path::new(&common).join(PLACES))
 }
 
 /// Removes what belongs to processes that are dead, and what an earlier attempt at the same order left.
 async fn tidy(repository: &Path, places: &Path, order: ItemId) {
-    let Ok(found) = std::fs::read_dir(places) else { return };
-    for place in found.flatten() {
+    copy::tidy(repository).await;
+    for place in std::fs::read_dir(places).into_iter().flatten().flatten() {
         let name = place.file_name().to_string_lossy().into_owned();
         let Some((process, of)) = name.split_once('-') else { continue };
         let is_own = process == std::process::id().to_string();
@@ -95,22 +114,4 @@ async fn tidy(repository: &Path, places: &Path, order: ItemId) {
         }
     }
     let _ = git(repository, &["worktree", "prune"], b"").await;
-}
-
-fn is_alive(process: &str) -> bool {
-    let process = process.parse().ok().and_then(rustix::process::Pid::from_raw);
-    // Somebody else's process answers that we may not ask: it is there.
-    process.is_some_and(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
-}
-
-async fn remove(repository: &Path, folder: &Path) {
-    let place = folder.display().to_string();
-    if git(repository, &["worktree", "remove", "--force", "--force", &place], b"").await.is_err() {
-        // Half made or half gone: git knows nothing of it.
-        let _ = std::fs::remove_dir_all(folder);
-    }
-}
-
-fn text(output: Result<Vec<u8>, String>) -> Result<String, String> {
-    Ok(String::from_utf8_lossy(&output?).trim().to_string())
 }

@@ -1,12 +1,14 @@
 //! Commands within bounds: all that they said is heard, nobody waits for what they leave behind, and no secret reaches them.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use tenure_systems::process::{DATABASE, Keep, Ran, SECRETS, command, run, shell};
+use tenure_systems::process::{DATABASE, Keep, Ran, SECRETS, command, run, shell, start};
 use tenure_systems::runs::command::{CommandSettings, CommandStep};
 use tenure_systems::runs::step::{Input, Step};
 use tenure_systems::tickets::{Errand, Executor, Patch, Program, check};
@@ -57,6 +59,87 @@ async fn who_holds_the_output_of_a_command_that_has_ended_keeps_nobody_waiting()
     let away = ran("setsid sleep 1000 & echo $!", Keep::All(MIB), Keep::Last(MIB)).await;
     let away = away.output.text().trim().parse().ok().and_then(Pid::from_raw).expect("a number");
     kill_process(away, Signal::KILL).expect("it is alive, and nobody waited for it");
+}
+
+/// A named pipe: who runs says so in it, and it ends when all who hold it are dead.
+struct Life(tempfile::TempDir);
+
+impl Life {
+    fn new() -> Life {
+        let life = Life(tempfile::tempdir().unwrap());
+        assert!(Command::new("mkfifo").arg(life.path()).status().unwrap().success());
+        life
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("life")
+    }
+
+    /// Somebody who lives until he is killed, in a group of his own as `timeout` makes one.
+    fn away(&self) -> String {
+        let lives = format!("exec 3>{}; echo up >&3; exec sleep 1000", self.path().display());
+        format!("timeout 1000 sh -c '{lives}'")
+    }
+
+    /// Waits until he runs.
+    async fn begun(&self) -> BufReader<File> {
+        let path = self.path();
+        let begun = move || {
+            let mut pipe = BufReader::new(File::open(path).unwrap());
+            let mut line = String::new();
+            pipe.read_line(&mut line).unwrap();
+            assert_eq!(line, "up\n");
+            pipe
+        };
+        tokio::task::spawn_blocking(begun).await.unwrap()
+    }
+}
+
+/// Waits until all are dead who had the pipe.
+async fn dead(mut pipe: BufReader<File>) {
+    let dead = move || pipe.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(tokio::task::spawn_blocking(dead).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_command_that_is_ended_takes_along_who_has_left_its_group() {
+    let life = Life::new();
+    let (group, running) = start(shell(&format!("{}; true", life.away()))).unwrap();
+    let began = life.begun().await;
+    drop((running, group));
+    dead(began).await;
+}
+
+#[tokio::test]
+async fn who_has_left_the_group_of_a_command_and_holds_its_output_is_ended_after_it() {
+    let life = Life::new();
+    let line = format!("{} & cat > /dev/null < {}.told; echo done", life.away(), life.path().display());
+    let told = format!("{}.told", life.path().display());
+    assert!(Command::new("mkfifo").arg(&told).status().unwrap().success());
+    let (group, running) = start(shell(&line)).unwrap();
+    let began = life.begun().await;
+    // It comes to its end only now.
+    drop(File::create(&told).unwrap());
+    let ran = running.end(&group, b"", Keep::All(MIB), Keep::Last(MIB)).await.unwrap();
+    assert_eq!((ran.output.text().as_str(), ran.status.code()), ("done\n", Some(0)));
+    drop(group);
+    dead(began).await;
+}
+
+#[tokio::test]
+async fn what_a_gate_of_a_ticket_started_ends_with_it_wherever_its_output_goes() {
+    let (folder, life) = (tempfile::tempdir().unwrap(), Life::new());
+    let base = repository(folder.path());
+    let patch = Patch { base, branch: "main".to_string(), diff: String::new() };
+    let quiet = format!(
+        "mkfifo told; {} > told 2>&1 & read -r line < told",
+        life.away().replace(">&3;", ">&3; echo up;")
+    );
+    let gate = format!("cmd:{quiet}").parse().unwrap();
+    let gates = [gate];
+    let (checked, began) = tokio::join!(check(folder.path(), &patch, &gates), life.begun());
+    assert!(checked.iter().all(|check| check.passed), "{checked:?}");
+    dead(began).await;
 }
 
 /// Set where this test is run again, by itself, with secrets.

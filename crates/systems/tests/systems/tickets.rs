@@ -1,6 +1,7 @@
 //! Tickets: what the four workers make of them, on every database.
 
 mod artifacts;
+mod careless;
 mod flow;
 mod human;
 mod kills;
@@ -8,3 +9,4 @@ pub mod kit;
 mod lost;
 mod reasons;
 mod repository;
+mod worktrees;

@@ -9,6 +9,7 @@ use std::io::{self, BufRead};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tenure_systems::process::marked;
 
 use crate::cli::PartKeeper;
 use crate::outcome::{Error, Outcome};
@@ -30,7 +31,7 @@ pub fn run(arguments: &PartKeeper) -> Result<Outcome, Error> {
     }
     groups.into_iter().for_each(kill);
     for look in 0..LOOKS {
-        marked(&arguments.mark).into_iter().for_each(kill);
+        groups_with(&arguments.mark).into_iter().for_each(kill);
         if look + 1 < LOOKS {
             block(LOOK_AGAIN);
         }
@@ -45,23 +46,8 @@ fn kill(group: i32) {
     }
 }
 
-/// Groups in which somebody has this in its environment. Whoever has left the worker's session has left on purpose.
-fn marked(mark: &str) -> Vec<i32> {
-    let (Ok(processes), Some((_, here))) = (std::fs::read_dir("/proc"), group_and_session("self")) else {
-        return Vec::new();
-    };
-    let marked = |process: &str| {
-        let environment = std::fs::read(format!("/proc/{process}/environ")).ok()?;
-        let (group, session) = group_and_session(process)?;
-        let is_marked = environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes());
-        (is_marked && session == here).then_some(group)
-    };
-    processes.flatten().filter_map(|process| marked(process.file_name().to_str()?)).collect()
-}
-
-/// Of `PID (NAME) STATE PARENT GROUP SESSION …`; a name may hold anything.
-fn group_and_session(process: &str) -> Option<(i32, i32)> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(2);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+/// Groups in which somebody has this in its environment.
+fn groups_with(mark: &str) -> BTreeSet<i32> {
+    let found = marked::with(|variable| variable == mark.as_bytes());
+    found.into_iter().map(|found| found.group).collect()
 }

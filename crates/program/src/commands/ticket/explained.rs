@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{client, event, state};
+use super::{client, event, reader, state};
 use crate::cli::ItemOne;
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
@@ -46,7 +46,8 @@ struct Run {
 
 pub fn run(arguments: &ItemOne, output: &mut Output) -> Result<Outcome, Error> {
     let ItemOne { id, at, form } = arguments;
-    let reply = block_on(async { client(at, Access::Existing).await?.get(event(id, "explain")).await })?;
+    let reply =
+        block_on(async { client(at, Access::Existing, reader()).await?.get(event(id, "explain")).await })?;
     if form.json {
         output.line(&reply.text)?;
         return Ok(Outcome::Done);

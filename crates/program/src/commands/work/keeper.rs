@@ -36,7 +36,8 @@ impl Keeper {
     /// A command has begun.
     pub fn keeps(self: &Arc<Keeper>, group: Group) -> KeptGroup {
         group.number().into_iter().for_each(|number| self.begun(number));
-        KeptGroup { group, keeper: self.clone() }
+        let _keeper = Told { number: group.number(), keeper: self.clone() };
+        KeptGroup { group, _keeper }
     }
 
     /// The group of this number has begun.
@@ -89,13 +90,20 @@ impl Keeping for Keeper {
 #[derive(Debug)]
 pub struct KeptGroup {
     pub group: Group,
+    /// Dropped after the group: until that is dead, somebody must end it.
+    _keeper: Told,
+}
+
+/// Says that a group is over.
+#[derive(Debug)]
+struct Told {
+    number: Option<u32>,
     keeper: Arc<Keeper>,
 }
 
-impl Drop for KeptGroup {
+impl Drop for Told {
     fn drop(&mut self) {
-        self.group.kill();
-        self.group.number().into_iter().for_each(|number| self.keeper.ended(number));
+        self.number.into_iter().for_each(|number| self.keeper.ended(number));
     }
 }
 

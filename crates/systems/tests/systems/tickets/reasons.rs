@@ -89,12 +89,12 @@ fn a_person_blocks_what_is_not_worked_on_yet_and_resolves_it() {
 
 // covers: M-01
 #[test]
-fn a_ticket_with_an_open_blocker_is_not_announced_before_that_is_closed() {
+fn a_ticket_with_an_open_blocker_is_blocked_and_not_announced_before_that_is_resolved() {
     on_kept(async |url| {
         let scene = Scene::open(&url).await;
         let readiness = start(&scene.tenure, Settings::only(Part::Readiness));
         let blocked = scene.ticket(&titled("blocked")).await;
-        let blocker = scene.eva.add_blocker(blocked, "the parts are missing").await.unwrap().blocker_id;
+        scene.eva.add_blocker(blocked, "the parts are missing").await.unwrap();
         let free = scene.ticket(&titled("free")).await;
         let person = scene.tenure.acting(scene.tenure.store().clone(), "human:ida".parse().unwrap());
         // By hand, without the event. Readiness follows the log, so it has seen to the first before it sees to the second.
@@ -107,7 +107,8 @@ fn a_ticket_with_an_open_blocker_is_not_announced_before_that_is_closed() {
         };
         scene.until_so("the free one has its event", async || announced().await.contains(&json!(free))).await;
         assert_eq!(announced().await, [json!(free)]);
-        person.advance(blocker, "close").await.unwrap();
+        scene.until(blocked, "BLOCKED").await;
+        scene.eva.resolve(blocked, None).await.unwrap();
         scene.until_so("both have theirs", async || announced().await == [json!(free), json!(blocked)]).await;
         readiness.drain().await;
     });
