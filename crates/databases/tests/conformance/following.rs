@@ -2,6 +2,7 @@
 
 use tenure_core::answer::Answer;
 use tenure_core::id::ItemId;
+use tenure_core::lifecycle::guard::Guard;
 use tenure_core::request::*;
 use tenure_core::word::Key;
 use tenure_databases::follow::{Follow, MessageId};
@@ -73,7 +74,9 @@ pub async fn those_that_stand_for_their_keys_are_listed<H: Harness>(bench: &Benc
     // What is held still stands for its key; what has ended does not.
     let held = bench.run("worker:a/1", events[1]).await;
     assert_eq!(standing(None, 1).await, [of("a", 1)]);
-    assert!(bench.reply(request("worker:a/1", commit(held))).await.fresh);
+    let Command::Commit(commit) = commit(held) else { panic!("it is one") };
+    let processed = Command::Commit(Commit { attests: vec![Guard::TerminalReason], ..commit });
+    assert!(bench.reply(request("worker:a/1", processed)).await.fresh);
     assert_eq!(standing(None, 1).await, [of("b", 0)]);
     let other = "other".parse().unwrap();
     assert_eq!(database.standing(&other, &kind, None, PAGE_MAX).await.unwrap(), []);
