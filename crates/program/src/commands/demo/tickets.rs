@@ -17,8 +17,10 @@ use crate::output::{FAINT, GOOD, Output, STRONG, seconds, styled};
 use crate::time::{Stopwatch, pause};
 
 const GATE: &str = "test:grep -q goodbye goodbye.txt";
-/// The shortest that a runner may ask for.
-const LEASE: &str = "1";
+/// Of the runner that is killed, in seconds: the shortest that one may ask for, since its end is waited for.
+const LEASE_OF_THE_KILLED: &str = "1";
+/// Of the other: long enough for a machine that is busy with anything else.
+const LEASE: &str = "20";
 
 pub async fn show(tenure: &Tenure, repository: &Repository, output: &mut Output) -> Result<(), Error> {
     let watch = Stopwatch::start();
@@ -36,11 +38,11 @@ pub async fn show(tenure: &Tenure, repository: &Repository, output: &mut Output)
     let running =
         start(tenure, Settings { repository: Some(repository.root.clone()), ..Settings::default() });
     told(output, watch, "ann approves a ticket; with that a work order is planned, and nothing sooner")?;
-    let mut ivy = runner(repository, "sleep 60")?;
+    let mut ivy = runner(repository, LEASE_OF_THE_KILLED, "sleep 60")?;
     let order = held(tenure, &mut ivy).await?;
     ivy.kill().await?;
     told(output, watch, "ivy, a runner, is at it in a worktree of her own … and is killed with kill -9")?;
-    let mut jon = runner(repository, "echo goodbye > goodbye.txt")?;
+    let mut jon = runner(repository, LEASE, "echo goodbye > goodbye.txt")?;
     tenure.wait(id, PATIENCE).await.map_err(failed)?;
     let ended = tokio::time::timeout(PATIENCE, jon.wait()).await;
     ended.map_err(|_| Error::Part(format!("a runner did not end in {}", seconds(PATIENCE))))??;
@@ -61,8 +63,8 @@ pub async fn show(tenure: &Tenure, repository: &Repository, output: &mut Output)
 }
 
 /// One that carries out one order with this command.
-fn runner(repository: &Repository, script: &str) -> Result<Child, Error> {
-    let arguments = ["runner", "--count", "1", "--lease", LEASE, "--base", "work", "--", "sh", "-c", script];
+fn runner(repository: &Repository, lease: &str, script: &str) -> Result<Child, Error> {
+    let arguments = ["runner", "--count", "1", "--lease", lease, "--base", "work", "--", "sh", "-c", script];
     let mut command = repository.command(None, &arguments)?;
     // Nobody reads what it says: a pipe would fill, or break.
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
