@@ -361,8 +361,15 @@ impl Error {
 
 impl Refused {
     fn what_to_do(&self) -> String {
-        if let Some(fix) = &self.fix {
-            return format!("nothing was changed; run {fix}");
+        match (self.code.as_str(), &self.fix) {
+            // There is a token, as a rule; its fix is for when none is left.
+            ("UNAUTHENTICATED", Some(fix)) => {
+                return format!(
+                    "give a token as TENURE_TOKEN; if none is left, `{fix}` makes one where the database is"
+                );
+            }
+            (_, Some(fix)) => return format!("nothing was changed; run {fix}"),
+            (_, None) => {}
         }
         match self.code.as_str() {
             "VERIFICATION_REQUIRED" => "nothing was changed; make its gates pass, then try again".into(),

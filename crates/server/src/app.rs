@@ -18,7 +18,7 @@ use crate::token::Tokens;
 /// Who may come without a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// Anybody, as long as there is no token: only this machine can reach the service.
+    /// Anybody, as long as there never was a token: only this machine can reach the service.
     WhileNoToken,
     /// Whoever has opened the database has every right to it already: a command without a server.
     Always,
@@ -88,12 +88,17 @@ impl App {
         match self.open {
             Open::Always => Ok(true),
             Open::Never => Ok(false),
-            Open::WhileNoToken => Ok(!self.has_tokens().await?),
+            Open::WhileNoToken => Ok(!self.requires_token().await?),
         }
     }
 
-    /// Whether anybody would need a token now.
+    /// Whether requests need a token: this database has, or had, one.
+    pub async fn requires_token(&self) -> Result<bool, tenure::Error> {
+        self.tokens.required().await
+    }
+
+    /// Whether there is a token that was not revoked.
     pub async fn has_tokens(&self) -> Result<bool, tenure::Error> {
-        self.tokens.exist().await
+        self.tokens.any_live().await
     }
 }

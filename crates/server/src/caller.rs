@@ -120,7 +120,7 @@ pub async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
         };
     }
     if !app.is_open().await? {
-        let detail = "a token is needed: `Authorization: Bearer TOKEN`; `tenure token create` makes one";
+        let detail = "a token is needed; send it as `Authorization: Bearer TOKEN`. If none is left, make one where the database is";
         return Err(Problem::unauthenticated(detail));
     }
     if app.open == Open::WhileNoToken {

@@ -6,8 +6,12 @@
 
 use std::net::IpAddr;
 
+use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, Version, header};
+use axum::middleware::Next;
+use axum::response::Response;
 
 use crate::problem::Problem;
 
@@ -16,19 +20,78 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// A page of this service, or nobody's: typed by a person.
 const OURS: [&str; 2] = ["same-origin", "none"];
 
-/// A no to what somebody else's page has sent, or sent elsewhere.
+/// Refuses a request that does not name exactly one host (RFC 9112, 3.2). A check of the host would otherwise depend on which of
+/// two names it reads. HTTP/1.0 has no `Host`.
+pub async fn one_host(request: Request, next: Next) -> Result<Response, Problem> {
+    named_once(request.uri(), request.version(), request.headers())?;
+    Ok(next.run(request).await)
+}
+
+fn named_once(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Problem> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Err(wrong_host("the request has two `Host` headers; send one"));
+    }
+    let host = host.map(read).transpose()?;
+    let authority = uri.authority().map(|authority| checked(authority.clone())).transpose()?;
+    match (host, authority) {
+        (Some(host), Some(authority)) if place(&host, uri) != place(&authority, uri) => {
+            let detail = format!("`Host` is `{host}` and the URL names `{authority}`; send the same in both");
+            Err(wrong_host(detail))
+        }
+        (None, _) if version == Version::HTTP_11 => {
+            Err(wrong_host("the request has no `Host` header, which HTTP/1.1 needs; send one"))
+        }
+        (None, None) if version > Version::HTTP_11 => {
+            Err(wrong_host("the request has neither `:authority` nor `Host`; send one of them"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wrong_host(detail: impl Into<String>) -> Problem {
+    Problem::invalid(detail).with("header", "Host")
+}
+
+fn read(host: &HeaderValue) -> Result<Authority, Problem> {
+    let text = String::from_utf8_lossy(host.as_bytes());
+    let authority = text.parse().map_err(|_| {
+        wrong_host(format!(
+            "`Host` is `{}`; send a name and a port, as in 127.0.0.1:7878",
+            text.escape_debug()
+        ))
+    })?;
+    checked(authority)
+}
+
+fn checked(authority: Authority) -> Result<Authority, Problem> {
+    match authority.as_str().contains('@') {
+        // The value is not repeated: what is before the `@` may be a password.
+        true => Err(wrong_host("the host has a user before it; send the name and the port alone")),
+        false => Ok(authority),
+    }
+}
+
+/// The name and the port, so that two spellings of one place are equal.
+fn place(authority: &Authority, uri: &Uri) -> (String, u16) {
+    let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    (authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default))
+}
+
+/// Refuses a request that a foreign page sent, or that was sent to another name than this machine's.
 pub fn from_here(parts: &Parts) -> Result<(), Problem> {
-    let host = host(parts)?;
-    if let Some(host) = host
-        && !is_this_machine(host)
-    {
+    let Some(host) = host(parts)? else {
+        return Err(refused("Host", "the request names no host"));
+    };
+    if !is_this_machine(host) {
         return Err(refused("Host", "it was sent to a name that is not this machine's"));
     }
     let all = |name: HeaderName| parts.headers.get_all(name).into_iter();
     if all(FETCH_SITE).any(|site| !OURS.iter().any(|ours| site == ours)) {
         return Err(refused("Sec-Fetch-Site", "it was sent by a page of somewhere else"));
     }
-    if all(header::ORIGIN).any(|origin| host.is_none_or(|host| !is_of(origin, host))) {
+    if all(header::ORIGIN).any(|origin| !is_of(origin, host)) {
         return Err(refused("Origin", "it was sent by a page of somewhere else"));
     }
     Ok(())
@@ -41,7 +104,7 @@ fn refused(header: &str, why: &str) -> Problem {
     problem.with("header", header)
 }
 
-/// The name and the port that the request was sent to. HTTP/2 has them in the URL.
+/// The name and the port that the request was sent to. HTTP/2 has them in the URL. [`one_host`] has refused two that differ.
 fn host(parts: &Parts) -> Result<Option<&str>, Problem> {
     match parts.headers.get(header::HOST) {
         Some(host) => host.to_str().map(Some).map_err(|_| refused("Host", "it can not be read")),
@@ -108,7 +171,9 @@ mod tests {
         ] {
             assert!(!lets_in(&[("host", host)]), "{host}");
         }
-        assert!(lets_in(&[]), "who says nothing is no browser");
+        assert!(!lets_in(&[]), "a request that names no host");
+        assert!(!lets_in(&[("host", "evil.example"), ("x-forwarded-host", "localhost")]));
+        assert!(lets_in(&[("host", "localhost"), ("x-forwarded-host", "evil.example")]));
         let here = ("host", "127.0.0.1:7878");
         for (name, value, is_ours) in [
             ("origin", "http://127.0.0.1:7878", true),
@@ -121,6 +186,47 @@ mod tests {
             ("sec-fetch-site", "cross-site", false),
         ] {
             assert_eq!(lets_in(&[here, (name, value)]), is_ours, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let names = |version: Version, uri: &str, hosts: &[&str]| {
+            let mut request = Request::builder().version(version).uri(uri);
+            for host in hosts {
+                request = request.header("host", *host);
+            }
+            let (parts, ()) = request.body(()).expect("good headers").into_parts();
+            named_once(&parts.uri, parts.version, &parts.headers).is_ok()
+        };
+        let (old, one, two) = (Version::HTTP_10, Version::HTTP_11, Version::HTTP_2);
+        for (version, uri, hosts) in [
+            (one, "/", &["localhost:7878"][..]),
+            (one, "http://localhost/", &["LOCALHOST:80"]),
+            (one, "http://[::1]:7/", &["[::1]:7"]),
+            (old, "/", &[]),
+            (two, "http://localhost:7878/", &[]),
+            (two, "http://localhost:7878/", &["localhost:7878"]),
+            (two, "/", &["localhost:7878"]),
+        ] {
+            assert!(names(version, uri, hosts), "{version:?} {uri} {hosts:?}");
+        }
+        for (version, uri, hosts) in [
+            (one, "/", &[][..]),
+            (one, "/", &["localhost", "localhost"]),
+            (one, "/", &["localhost", "evil.example"]),
+            (one, "/", &[""]),
+            (one, "/", &["localhost, evil.example"]),
+            (one, "/", &["ann:pw@localhost"]),
+            (one, "http://localhost/", &[]),
+            (one, "http://localhost/", &["evil.example"]),
+            (one, "http://evil.example/", &["localhost"]),
+            (one, "http://localhost:1/", &["localhost:2"]),
+            (old, "/", &["localhost", "evil.example"]),
+            (two, "/", &[]),
+            (two, "http://localhost/", &["evil.example"]),
+        ] {
+            assert!(!names(version, uri, hosts), "{version:?} {uri} {hosts:?}");
         }
     }
 }

@@ -16,6 +16,9 @@ use tenure_systems::{claims, todos};
 /// A failure that may be over soon is worth asking again after so many seconds.
 const RETRY_AFTER: u64 = 1;
 
+/// Makes a token on the machine with the database, also when no token is left to ask a server with.
+const CREATE_TOKEN: &str = "tenure token create NAME --role admin --without-server --db URL";
+
 #[derive(Clone, Debug)]
 pub struct Problem {
     status: u16,
@@ -49,7 +52,7 @@ impl Problem {
     }
 
     pub fn unauthenticated(detail: impl Into<String>) -> Problem {
-        Problem::new(Code::Unauthenticated, detail)
+        Problem::new(Code::Unauthenticated, detail).with("fix", CREATE_TOKEN)
     }
 
     pub fn unavailable(detail: impl Into<String>) -> Problem {

@@ -28,6 +28,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 
 use crate::app::App;
+use crate::door;
 use crate::rpc;
 use surface::{Surface, routes};
 pub use watching::oldest_ready;
@@ -112,18 +113,19 @@ pub fn document() -> Document {
 pub fn router(app: App) -> Router {
     let router = surface().router();
     let rest = router.clone().fallback(outermost::nothing_here).with_state(app.clone());
-    finished(router.merge(rpc::router(&app, rest)), app)
+    let router = with_fallbacks(router.merge(rpc::router(&app, rest)));
+    finished(router.layer(middleware::from_fn(door::one_host)), app)
 }
 
 /// The same without RPC, for who asks it within the process.
 pub fn within(app: App) -> Router {
-    finished(surface().router(), app)
+    finished(with_fallbacks(surface().router()), app)
+}
+
+fn with_fallbacks(router: Router<App>) -> Router<App> {
+    router.fallback(outermost::nothing_here).method_not_allowed_fallback(outermost::no_such_method)
 }
 
 fn finished(router: Router<App>, app: App) -> Router {
-    router
-        .fallback(outermost::nothing_here)
-        .method_not_allowed_fallback(outermost::no_such_method)
-        .layer(middleware::from_fn_with_state(app.clone(), outermost::outermost))
-        .with_state(app)
+    router.layer(middleware::from_fn_with_state(app.clone(), outermost::outermost)).with_state(app)
 }

@@ -92,8 +92,8 @@ struct Known {
 pub struct Tokens {
     tenure: Tenure,
     known: Mutex<HashMap<ItemId, Known>>,
-    /// When it was last found that there are tokens or none.
-    exist: Mutex<Option<(bool, Instant)>>,
+    /// Whether there ever was a token, and when that was read.
+    required: Mutex<Option<(bool, Instant)>>,
 }
 
 impl std::fmt::Debug for Tokens {
@@ -141,28 +141,37 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Tokens {
     pub fn new(tenure: &Tenure) -> Tokens {
         let reader = Actor::new(Role::Admin, "server".parse::<Who>().expect("a valid name"));
-        Tokens { tenure: tenure.acting(store(), reader), known: Mutex::default(), exist: Mutex::default() }
+        Tokens { tenure: tenure.acting(store(), reader), known: Mutex::default(), required: Mutex::default() }
     }
 
     /// Forgets what was read: a token was made or revoked here.
     pub fn forget(&self) {
         held(&self.known).clear();
-        *held(&self.exist) = None;
+        *held(&self.required) = None;
     }
 
-    /// Whether there is any token that was not revoked.
-    pub async fn exist(&self) -> Result<bool, Error> {
-        if let Some((exist, read)) = *held(&self.exist)
-            && now().duration_since(read) < TOKEN_MEMORY
+    /// Whether requests need a token: from the first one on, whatever became of it. Tokens are never removed, so a revoked one
+    /// shows that there was one.
+    pub async fn required(&self) -> Result<bool, Error> {
+        if let Some((required, read)) = *held(&self.required)
+            && (required || now().duration_since(read) < TOKEN_MEMORY)
         {
-            return Ok(exist);
+            return Ok(required);
         }
         let read = now();
-        let kind = Some(KIND.parse()?);
-        let query = Query { kind, phase: Some(Phase::Waiting), limit: 1, ..Query::default() };
-        let exist = !self.tenure.list(query).await?.is_empty();
-        *held(&self.exist) = Some((exist, read));
-        Ok(exist)
+        let required = self.any(None).await?;
+        *held(&self.required) = Some((required, read));
+        Ok(required)
+    }
+
+    /// Whether there is a token that was not revoked.
+    pub async fn any_live(&self) -> Result<bool, Error> {
+        self.any(Some(Phase::Waiting)).await
+    }
+
+    async fn any(&self, phase: Option<Phase>) -> Result<bool, Error> {
+        let query = Query { kind: Some(KIND.parse()?), phase, limit: 1, ..Query::default() };
+        Ok(!self.tenure.list(query).await?.is_empty())
     }
 
     /// Who shows this text.

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::kit::Place;
 use crate::run::{folder, tenure};
 
 /// A server, until it is stopped or dropped.
@@ -227,6 +228,36 @@ fn an_address_that_others_can_reach_needs_tokens() {
     let db = format!("sqlite:{}/nowhere/t.db", folder.path());
     let refused = tenure(["serve", "--db", &db]).code(2);
     assert!(refused.stderr.contains("does not exist; create it first"), "{refused:?}");
+}
+
+// covers: K-07
+// fault: A20
+#[test]
+fn a_token_is_made_on_the_machine_when_none_is_left() {
+    for mut place in [Place::file("last_token_file"), Place::postgres("last_token_postgres")] {
+        place.server = Some(Server::start(&place.db));
+        let url = format!("http://{}", place.server.as_ref().expect("it is served").address);
+        let create = ["token", "create", "boss", "--role", "admin", "--without-server", "--json"];
+        let boss = |place: &Place| -> (String, String) {
+            let made = place.json(&create);
+            let text = |field: &str| made[field].as_str().expect("a text").to_string();
+            (text("id"), text("token"))
+        };
+        let list = |token: &str| tenure(["item", "list", "--url", &url]).env("TENURE_TOKEN", token);
+        let (id, first) = boss(&place);
+        tenure(["token", "revoke", &id, "--url", &url]).env("TENURE_TOKEN", &first).code(0);
+        for token in [first.as_str(), ""] {
+            let refused = list(token).code(1);
+            assert!(refused.stderr.contains("tenure token create NAME --role admin"), "{refused:?}");
+        }
+        let open = tenure(["item", "list", "--url", &url]).code(1);
+        assert!(
+            open.stderr.contains("UNAUTHENTICATED") && open.stderr.contains("--without-server"),
+            "{open:?}"
+        );
+        let (_, second) = boss(&place);
+        list(&second).code(0);
+    }
 }
 
 // covers: K-12, K-21, K-50, R-05

@@ -20,13 +20,15 @@ pub struct Greeting<'a> {
 impl Greeting<'_> {
     pub async fn say(&self, app: &App, output: &mut Output) -> Result<(), Error> {
         let Greeting { place, files, address, .. } = self;
-        let is_closed = app.has_tokens().await?;
-        let door = match (address.ip().is_loopback(), is_closed) {
-            (_, true) => "a token is needed: Authorization: Bearer …",
+        let is_closed = app.requires_token().await?;
+        let door = match (is_closed, app.has_tokens().await?) {
+            (true, true) => "a token is needed: Authorization: Bearer …",
             (true, false) => {
+                "a token is needed, and all are revoked: `tenure token create NAME --role admin --without-server` makes one"
+            }
+            (false, _) => {
                 "open to everybody on this machine, until `tenure token create` makes the first token"
             }
-            (false, false) => unreachable!("such an address is refused without tokens"),
         };
         output.line(format_args!("{} {}", styled(STRONG, "tenure"), env!("CARGO_PKG_VERSION")))?;
         output.line(format_args!("  listening  http://{address}"))?;
