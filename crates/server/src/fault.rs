@@ -39,6 +39,10 @@ pub fn told(part: Part, path: &str, why: &str) -> Problem {
         let known = known(why, one);
         return Problem::wrong(&within(path, name), format!("there is no such {one}; {known}"));
     }
+    // As messages of RPC have it; a list of all fields is in their description.
+    if let Some((name, _)) = why.strip_prefix("unknown field \"").and_then(|rest| rest.split_once('"')) {
+        return Problem::wrong(&within(path, name), format!("there is no such {one}"));
+    }
     let detail = match (why.strip_prefix("invalid type: ").or(why.strip_prefix("invalid value: ")), why) {
         (Some(rest), _) => match rest.rsplit_once(", expected ") {
             Some((found, expected)) => {
@@ -117,7 +121,8 @@ fn wanted(expected: &str) -> String {
     words.to_string()
 }
 
-fn cut(text: &str) -> String {
+/// The beginning of a text that somebody sent, short enough to be repeated to them.
+pub fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),

@@ -13,6 +13,7 @@ mod leases;
 mod lifecycles;
 mod limits;
 mod log;
+mod no_body;
 mod outermost;
 mod schedules;
 mod sessions;

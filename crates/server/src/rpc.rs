@@ -21,19 +21,22 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::routing;
-use buffa_descriptor::reflect::DynamicMessage;
+use buffa_descriptor::reflect::{DynamicMessage, DynamicMessageSeed};
+use buffa_descriptor::{DescriptorPool, MessageIndex};
 use connectrpc::dispatcher::{RequestStream, StreamingResult, UnaryResult};
 use connectrpc::{
     CodecFormat, ConnectError, ConnectRpcService, Dispatcher, EncodedResponse, Limits, MethodDescriptor,
     Payload, Protocol, RequestContext,
 };
 use http_body_util::{BodyExt, Full};
+use serde::de::DeserializeSeed;
 use tower::ServiceExt;
 
 use crate::access::Asker;
 use crate::app::App;
 use crate::caller::bearer;
 use crate::extract::read;
+use crate::fault::{self, Part};
 use crate::limits::REQUEST_BYTES_MAX;
 use crate::problem::{Problem, internal};
 use crate::serve::Serving;
@@ -183,12 +186,26 @@ fn read_message(
         CodecFormat::Json => {
             let text =
                 std::str::from_utf8(bytes).map_err(|_| Problem::invalid("the message is not UTF-8"))?;
-            DynamicMessage::from_json(pool, described.takes, if text.is_empty() { "{}" } else { text })
-                .map_err(|why| Problem::invalid(why.to_string()))
+            from_json(pool, described.takes, if text.is_empty() { "{}" } else { text })
         }
         _ => DynamicMessage::decode(pool, described.takes, bytes)
             .map_err(|why| Problem::invalid(format!("the message can not be read: {why}"))),
     }
+}
+
+/// A message of JSON. What is wrong with it is named by its field, as in a body of REST.
+fn from_json(pool: Arc<DescriptorPool>, takes: MessageIndex, text: &str) -> Result<DynamicMessage, Problem> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let not_json = |error: &serde_json::Error| Problem::invalid(format!("the message is not JSON: {error}"));
+    let read = DynamicMessageSeed::new(pool, takes).deserialize(tracked);
+    let message = read.map_err(|error| match error.is_data() {
+        true => fault::told(Part::Body, &track.path().to_string(), &error.to_string()),
+        false => not_json(&error),
+    })?;
+    reader.end().map_err(|error| not_json(&error))?;
+    Ok(message)
 }
 
 fn written(message: &DynamicMessage, format: CodecFormat) -> Result<Bytes, Problem> {

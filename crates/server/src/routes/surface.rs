@@ -2,8 +2,9 @@
 //! own process would spend more on descriptions than on its question.
 
 use axum::Router;
+use axum::http::Method;
 use axum::routing::MethodRouter;
-use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::{HttpMethod, OpenApi as Document};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::app::App;
@@ -44,6 +45,20 @@ impl Surface {
     }
 }
 
+/// A method of a description, as requests have it.
+pub fn method(described: &HttpMethod) -> Method {
+    match described {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+        HttpMethod::Options => Method::OPTIONS,
+        HttpMethod::Head => Method::HEAD,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Trace => Method::TRACE,
+    }
+}
+
 /// The type that holds what `#[utoipa::path]` says of a handler.
 macro_rules! said_of {
     ($handler:ident) => {
@@ -56,22 +71,31 @@ macro_rules! said_of {
 
 /// A [`Route`] of handlers that share their path.
 macro_rules! routes {
-    ($first:ident $(:: $rest:ident)? $(, $other:ident $(:: $others:ident)?)* $(,)?) => {{
+    ($($handler:ident $(:: $rest:ident)?),+ $(,)?) => {{
+        use utoipa::Path as _;
         use utoipa_axum::PathItemExt as _;
         use $crate::routes::surface::said_of;
         let handlers = axum::routing::MethodRouter::new();
-        let handlers = <said_of!($first $(:: $rest)?) as utoipa::Path>::methods()
-            .iter()
-            .fold(handlers, |handlers, method| handlers.on(method.to_method_filter(), $first $(:: $rest)?));
+        let [path, ..] = [$(<said_of!($handler $(:: $rest)?)>::path()),+];
         $(
-            let handlers = <said_of!($other $(:: $others)?) as utoipa::Path>::methods()
+            let handlers = <said_of!($handler $(:: $rest)?)>::methods()
                 .iter()
-                .fold(handlers, |handlers, method| handlers.on(method.to_method_filter(), $other $(:: $others)?));
-        )*
+                .fold(handlers, |handlers, method| handlers.on(method.to_method_filter(), $handler $(:: $rest)?));
+        )+
+        let with_body: $crate::routes::no_body::WithBody = || {
+            let mut methods = Vec::new();
+            $(
+                if <said_of!($handler $(:: $rest)?)>::operation().request_body.is_some() {
+                    let described = <said_of!($handler $(:: $rest)?)>::methods();
+                    methods.extend(described.iter().map($crate::routes::surface::method));
+                }
+            )+
+            methods
+        };
         $crate::routes::surface::Route {
-            path: <said_of!($first $(:: $rest)?) as utoipa::Path>::path(),
-            handlers,
-            described: || utoipa_axum::routes!($first $(:: $rest)? $(, $other $(:: $others)?)*),
+            path,
+            handlers: $crate::routes::no_body::refuse(handlers, with_body),
+            described: || utoipa_axum::routes!($($handler $(:: $rest)?),+),
         }
     }};
 }

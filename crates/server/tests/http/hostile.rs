@@ -238,6 +238,52 @@ fn a_field_that_no_body_has_is_refused_and_named() {
     });
 }
 
+// fault: A22
+#[test]
+fn a_body_that_no_route_reads_is_refused_and_its_field_named() {
+    on_each(async |service| {
+        let surface = Surface::read(&service).await;
+        let without = |one: &&Operation| one.described["requestBody"].is_null();
+        let bodiless: Vec<&Operation> = surface.operations.iter().filter(without).collect();
+        let writing = bodiless.iter().filter(|one| one.method != Method::GET).count();
+        assert!(writing > 10 && bodiless.len() > writing, "{writing} of {}", bodiless.len());
+        for operation in bodiless {
+            let path = operation.about("01M7GE4XB00006645Z0KC20ZT6", "01M7GE4XB00006645Z0KC20ZT6-1");
+            let named = format!("{} {path}", operation.method);
+            let no = send(&service, operation, &path, format!(r#"{{"{HERE}":1}}"#)).await;
+            let no = no.no(400, "INVALID_REQUEST");
+            assert!(no["field"] == HERE && no["detail"].as_str().unwrap().contains(HERE), "{named}: {no}");
+            for other in ["[]", "[1]", "null", "payload=1"] {
+                send(&service, operation, &path, other.to_string()).await.no(400, "INVALID_REQUEST");
+            }
+            if operation.streams {
+                continue;
+            }
+            let plain = service.send(service.call(operation.method.clone(), &path)).await.status;
+            for empty in ["", " ", "{}", " { } "] {
+                let status = send(&service, operation, &path, empty.to_string()).await.status;
+                assert_eq!(status, plain, "{named} with {empty:?}");
+            }
+        }
+    });
+}
+
+// covers: J-09
+// fault: A22
+#[test]
+fn a_retry_with_another_payload_is_refused_and_makes_no_job() {
+    on_each(async |service| {
+        let job = service.post("/v1/jobs", json!({ "payload": { "customer": 7 } })).await.yes(201);
+        let path = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
+        service.post(&format!("{path}/cancel"), json!({ "reason": "r" })).await.yes(200);
+        let other = json!({ "payload": { "customer": 8 } });
+        let no = service.post(&format!("{path}/retry"), other).await.no(400, "INVALID_REQUEST");
+        assert_eq!(no["field"], "payload");
+        assert_eq!(service.get("/v1/jobs").await.yes(200)["items"].as_array().unwrap().len(), 1);
+        service.post(&format!("{path}/retry"), json!({})).await.yes(201);
+    });
+}
+
 // fault: A7
 #[test]
 fn a_store_that_is_named_twice_is_refused_and_one_that_is_misspelt_is_not_the_default() {

@@ -116,11 +116,8 @@ fn an_item_of_another_kind_is_no_job() {
         for path in [format!("/v1/jobs/{id}"), format!("/v1/jobs/{id}/executions")] {
             service.get(&path).await.no(404, "NOT_FOUND");
         }
-        for verb in ["cancel", "retry"] {
-            service
-                .post(&format!("/v1/jobs/{id}/{verb}"), json!({ "reason": "r" }))
-                .await
-                .no(404, "NOT_FOUND");
+        for (verb, body) in [("cancel", json!({ "reason": "r" })), ("retry", json!({}))] {
+            service.post(&format!("/v1/jobs/{id}/{verb}"), body).await.no(404, "NOT_FOUND");
         }
         assert_eq!(service.get("/v1/jobs").await.yes(200)["items"], json!([]));
         service.get("/v1/jobs?kind=run").await.no(400, "INVALID_REQUEST");

@@ -51,6 +51,27 @@ fn a_method_is_a_plain_post_of_json() {
     });
 }
 
+// fault: A22
+#[test]
+fn a_field_that_no_message_has_is_refused_by_every_method() {
+    on_each(async |service| {
+        let mut asked = 0;
+        for method in tenure_server::methods() {
+            let path = format!("/tenure.v1.{}", method.name);
+            let answer = service.post(&path, json!({ "HERE": 1 })).await;
+            assert_eq!(answer.status, 400, "{path}: {}", answer.text);
+            let problem = answer.json()["details"][0]["debug"].clone();
+            assert_eq!(
+                (&problem["code"], &problem["field"]),
+                (&json!("INVALID_REQUEST"), &json!("HERE")),
+                "{path}: {problem}"
+            );
+            asked += 1;
+        }
+        assert!(asked > 80, "{asked}");
+    });
+}
+
 /// A field that nobody knows, after a message.
 #[derive(Clone, PartialEq, Message)]
 struct Stranger {
