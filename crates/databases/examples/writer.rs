@@ -40,7 +40,7 @@ fn main() {
             }
             Url::Postgres(url) => {
                 let options = postgres::Options { tables, clock };
-                work(&Postgres::connect(&url, options).await.expect("it opens"), seed, workers).await;
+                work(&Postgres::connect(url.reveal(), options).await.expect("it opens"), seed, workers).await;
             }
         }
     });

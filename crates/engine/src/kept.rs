@@ -59,7 +59,7 @@ impl Kept {
             }
             Url::Postgres(url) => {
                 let options = postgres::Options { tables, ..postgres::Options::default() };
-                Kept::Postgres(Arc::new(Postgres::connect(url, options).await?))
+                Kept::Postgres(Arc::new(Postgres::connect(url.reveal(), options).await?))
             }
         })
     }

@@ -23,7 +23,7 @@ use tenure_databases::durability::Durability;
 use tenure_databases::gather::Gather;
 use tenure_databases::outside::chance;
 use tenure_databases::postgres;
-use tenure_databases::url::{self, Url};
+use tenure_databases::url::{self, SecretUrl, Url};
 use tenure_databases::{Foreign, Head, Query, Whole};
 
 use crate::asked::Asked;
@@ -76,7 +76,7 @@ pub(crate) struct Inner {
 /// How an engine is opened.
 #[derive(Debug)]
 pub struct Builder {
-    url: String,
+    url: SecretUrl,
     store: String,
     name: String,
     tables: Tables,
@@ -124,7 +124,7 @@ impl Builder {
 
     pub fn open(self) -> Asked<'static, Result<Tenure, OpenError>> {
         Box::pin(async move {
-            let (url, asked): (Url, _) = (self.url.parse()?, url::durability(&self.url)?);
+            let (url, asked): (Url, _) = (self.url.database()?, url::durability(self.url.reveal())?);
             let store: Store = self.store.parse()?;
             let api = Actor::new(Role::Api, self.name.parse()?);
             let incarnation: Who = format!("{:012x}", chance() & 0xffff_ffff_ffff).parse()?;
@@ -262,11 +262,11 @@ impl New {
 
 impl Tenure {
     /// Opens `sqlite:FILE`, `postgres://…` or `memory:` with the lifecycles that ship, and starts the engine on it.
-    pub async fn open(url: impl Into<String>) -> Result<Tenure, OpenError> {
+    pub async fn open(url: impl Into<SecretUrl>) -> Result<Tenure, OpenError> {
         Tenure::builder(url).open().await
     }
 
-    pub fn builder(url: impl Into<String>) -> Builder {
+    pub fn builder(url: impl Into<SecretUrl>) -> Builder {
         Builder {
             url: url.into(),
             store: "default".to_string(),

@@ -5,6 +5,7 @@
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tenure_databases::url::SecretUrl;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
@@ -20,10 +21,12 @@ pub struct Child {
 pub type Said = Lines<BufReader<ChildStdout>>;
 
 impl Child {
-    /// Starts this program as a part, with these arguments.
-    pub fn start(part: &str, arguments: &[(&str, String)]) -> Result<(Child, Said), Error> {
+    /// Starts this program as a part on this database, with these arguments. The URL is in its environment: everybody on the machine
+    /// sees the arguments of a process.
+    pub fn start(part: &str, db: &SecretUrl, arguments: &[(&str, String)]) -> Result<(Child, Said), Error> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["part", part]).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.env("TENURE_DB", db.reveal());
         for (name, value) in arguments {
             command.args([format!("--{name}"), value.clone()]);
         }

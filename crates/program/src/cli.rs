@@ -24,7 +24,7 @@ mod token;
 mod webhook;
 mod work;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use tenure_core::hash::{Hash, NotAHash};
 use tenure_core::word::{NotAWord, Store};
+use tenure_databases::url::masked;
 
 use crate::config::Config;
 use crate::outcome::{Error, USAGE};
@@ -246,11 +247,11 @@ pub struct Form {
 /// Reads the command line and, beneath it, the environment and the configuration. Help, the version and whatever is wrong
 /// are printed here and end with the exit code returned.
 pub fn read() -> Result<Command, ExitCode> {
-    let cli = parse(Cli::command())?;
+    let cli = parse(command())?;
     match Config::read(cli.config.as_deref()) {
         Ok(None) => Ok(cli.command),
         Ok(Some(config)) => {
-            let mut command = parse(config.beneath(Cli::command()))?.command;
+            let mut command = parse(config.beneath(command()))?.command;
             // What has parts of its own is no argument.
             if let Command::Serve(serve) = &mut command {
                 (serve.claims, serve.steps) = (config.claims, config.runs.steps);
@@ -264,6 +265,16 @@ pub fn read() -> Result<Command, ExitCode> {
     }
 }
 
+/// Every command and argument. Help shows no value of the environment: it may be a token, or a URL with a password.
+fn command() -> clap::Command {
+    without_values(Cli::command())
+}
+
+fn without_values(command: clap::Command) -> clap::Command {
+    let hidden = |argument: clap::Arg| argument.hide_env_values(true);
+    command.mut_args(hidden).mut_subcommands(without_values)
+}
+
 fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
     let read = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     read.map_err(|error| {
@@ -271,16 +282,26 @@ fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
         let is_asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
         match !is_asked_for && wants_json() {
             true => Output::standard().complain_json(&in_parts(&error)),
-            // Nobody is left to tell when this can not be printed.
-            false => drop(error.print()),
+            false => print(&error),
         }
         if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
     })
 }
 
+/// Prints help, or what is wrong with a command line. Nobody is left to tell when this can not be printed.
+fn print(error: &clap::Error) {
+    let words = error.render().to_string();
+    let shown = masked(&words);
+    match shown == words {
+        true => drop(error.print()),
+        // A password that was typed in the wrong place stays out of logs and screens.
+        false => drop(write!(io::stderr(), "{shown}")),
+    }
+}
+
 /// What is wrong with a command line, and what is right: the first paragraph of its words, and the others.
 fn in_parts(error: &clap::Error) -> Error {
-    let words = error.render().to_string();
+    let words = masked(&error.render().to_string());
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     // Who leaves out the command is shown the help.
     let (what, then) = match words.strip_prefix("error: ") {

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use tenure::Tenure;
 use tenure_core::word::Store;
 use tenure_databases::sqlite::side;
-use tenure_databases::url::Url;
+use tenure_databases::url::{SecretUrl, Url};
 use tenure_server::{App, Open, WAIT_MAX};
 use tenure_systems::runs::Library;
 use tenure_systems::runs::files::Files;
@@ -117,7 +117,7 @@ impl Client {
         let way = match &reach.place {
             Place::Server(url) => Way::There(Box::new(Socket::new(url)?)),
             Place::Database(url) => match server_of(&database::parse(url, access)?)? {
-                Some(address) => Way::There(Box::new(Socket::new(&address)?)),
+                Some(address) => Way::There(Box::new(Socket::new(&address.into())?)),
                 None => Way::Here(here(url, reach.files.as_deref(), loops, todos).await?),
             },
         };
@@ -132,7 +132,7 @@ impl Client {
     /// On the database itself, whether a server runs on it or not: whoever can open it needs no token.
     pub async fn beside(reach: &Reach, access: Access) -> Result<Client, Error> {
         let Place::Database(url) = &reach.place else {
-            return Err(Error::WantsDatabase { url: reach.place.to_string() });
+            return Err(Error::WantsDatabase { url: reach.place.url().clone() });
         };
         database::parse(url, access)?;
         let (loops, todos) = (Loops::LeftToOthers, Settings::default());
@@ -268,8 +268,8 @@ fn body_of(body: &impl Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|why| Error::Strange(format!("this can not be asked: {why}")))
 }
 
-async fn here(url: &str, files: Option<&str>, loops: Loops, todos: Settings) -> Result<Router, Error> {
-    let files = Files::of(&url.parse().map_err(tenure::OpenError::from)?, files.map(Path::new))?;
+async fn here(url: &SecretUrl, files: Option<&str>, loops: Loops, todos: Settings) -> Result<Router, Error> {
+    let files = Files::of(&url.database().map_err(tenure::OpenError::from)?, files.map(Path::new))?;
     let builder = tickets::known(Tenure::builder(url));
     let builder = match loops {
         Loops::LeftToOthers | Loops::Once => builder.without_loops(),

@@ -13,6 +13,7 @@ use tenure_systems::claims::policy::Policy;
 use tenure_systems::runs::builtin::StepSettings;
 
 use crate::outcome::Error;
+use tenure_databases::url::SecretUrl;
 
 /// Where it is looked for if nobody names it.
 const FILE: &str = "tenure.toml";
@@ -20,8 +21,8 @@ const FILE: &str = "tenure.toml";
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    db: Option<String>,
-    url: Option<String>,
+    db: Option<SecretUrl>,
+    url: Option<SecretUrl>,
     listen: Option<String>,
     lifecycles: Option<String>,
     store: Option<String>,
@@ -90,8 +91,8 @@ impl Config {
 
     fn value(&self, variable: &str) -> Option<String> {
         let value = match variable {
-            "TENURE_DB" => &self.db,
-            "TENURE_URL" => &self.url,
+            "TENURE_DB" => return self.db.as_ref().map(|url| url.reveal().to_string()),
+            "TENURE_URL" => return self.url.as_ref().map(|url| url.reveal().to_string()),
             "TENURE_LISTEN" => &self.listen,
             "TENURE_LIFECYCLES" => &self.lifecycles,
             "TENURE_STORE" => &self.store,

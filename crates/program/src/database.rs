@@ -12,7 +12,7 @@ use tenure_databases::memory::Memory;
 use tenure_databases::outside::now;
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
-use tenure_databases::url::Url;
+use tenure_databases::url::{SecretUrl, Url};
 
 use crate::outcome::Error;
 
@@ -40,7 +40,7 @@ pub fn is_url(argument: &str) -> bool {
 }
 
 /// Opens the database and does the work.
-pub fn with<W: Work>(url: &str, access: Access, work: W) -> Result<W::Done, Error> {
+pub fn with<W: Work>(url: &SecretUrl, access: Access, work: W) -> Result<W::Done, Error> {
     let tables = shipped::tables();
     let place = parse(url, access)?;
     run(async {
@@ -52,17 +52,17 @@ pub fn with<W: Work>(url: &str, access: Access, work: W) -> Result<W::Done, Erro
             }
             Url::Postgres(url) => {
                 let options = postgres::Options { tables, ..postgres::Options::default() };
-                work.run(&Postgres::connect(&url, options).await?).await
+                work.run(&Postgres::connect(url.reveal(), options).await?).await
             }
         }
     })
 }
 
-pub fn parse(url: &str, access: Access) -> Result<Url, Error> {
-    let place: Url = url.parse()?;
+pub fn parse(url: &SecretUrl, access: Access) -> Result<Url, Error> {
+    let place = url.database()?;
     match &place {
         Url::Sqlite(path) if access == Access::Existing && !path.exists() => {
-            Err(Error::NoDatabase { url: url.to_string() })
+            Err(Error::NoDatabase { url: url.clone() })
         }
         _ => Ok(place),
     }

@@ -8,7 +8,7 @@ use tenure_core::lifecycle::parse::{Fault, SOURCE_BYTES_MAX};
 use tenure_databases::export::Failed;
 use tenure_databases::replay::Stopped;
 use tenure_databases::sqlite::side::Server;
-use tenure_databases::url::NotAUrl;
+use tenure_databases::url::{NotAUrl, SecretUrl};
 
 /// How a command ended, mildest first: of several, the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -131,7 +131,7 @@ pub enum Error {
     #[error("{folder} has no file that ends with .md")]
     NothingInside { folder: String },
     #[error("there is no database {url}")]
-    NoDatabase { url: String },
+    NoDatabase { url: SecretUrl },
     #[error(transparent)]
     NotAUrl(#[from] NotAUrl),
     #[error("--into: {0}")]
@@ -161,7 +161,7 @@ pub enum Error {
     #[error("can not listen at {address}: {}", in_words(.why))]
     Listen { address: String, why: io::Error },
     #[error("there is no token, and {address} can be reached from other machines")]
-    NoTokens { address: String, url: String },
+    NoTokens { address: String, url: SecretUrl },
     #[error("{url} is served already{}", whereabouts(.server))]
     Served { url: String, server: Option<Server> },
     #[error("can not measure: {0}")]
@@ -181,9 +181,9 @@ pub enum Error {
     #[error("no server at {url}: {why}")]
     NoServer { url: String, why: String },
     #[error("{url} is not the address of a server: {why}")]
-    NotAServer { url: String, why: String },
+    NotAServer { url: SecretUrl, why: String },
     #[error("this works on a database itself, and {url} is a server")]
-    WantsDatabase { url: String },
+    WantsDatabase { url: SecretUrl },
     #[error("{0}")]
     Strange(String),
     #[error("can not run {program}: {why}")]
@@ -208,7 +208,7 @@ pub enum Error {
     #[error(transparent)]
     Git(#[from] tenure_systems::todos::workspace::NotGit),
     #[error("{file} and {url} have gone different ways at line {position}: there {there}, here {here}")]
-    Diverged { file: String, url: String, position: u64, here: String, there: String },
+    Diverged { file: String, url: SecretUrl, position: u64, here: String, there: String },
     #[error("{file} proves nothing: {}", .faults.join("; "))]
     Unproved { file: String, faults: Vec<String> },
     #[error("{file}:{line}: {what}")]

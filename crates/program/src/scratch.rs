@@ -3,7 +3,7 @@
 mod postgres;
 mod sqlite;
 
-use tenure_databases::url::Url;
+use tenure_databases::url::{SecretUrl, Url};
 
 use crate::outcome::Error;
 
@@ -18,14 +18,14 @@ pub enum Scratch {
 
 impl Scratch {
     /// `sqlite:FOLDER` or `postgres://…`. `command` is a part of the names of what is made there.
-    pub fn open(url: &str, command: &str) -> Result<Scratch, Error> {
-        match url.split_once(':') {
+    pub fn open(url: &SecretUrl, command: &str) -> Result<Scratch, Error> {
+        match url.reveal().split_once(':') {
             Some(("sqlite", folder)) => Ok(Scratch::Sqlite(Folder::new(folder, command)?)),
             Some(("postgres" | "postgresql", _)) => {
                 Ok(Scratch::Postgres(Box::new(Server::new(url, command))))
             }
             // What is no URL says so without repeating it: it may hold a password.
-            Some(_) | None => match url.parse::<Url>()? {
+            Some(_) | None => match url.database()? {
                 Url::Memory | Url::Sqlite(_) | Url::Postgres(_) => {
                     Err(Error::Scratch("`memory:` is neither sqlite: nor postgres://".to_string()))
                 }
@@ -42,7 +42,7 @@ impl Scratch {
     }
 
     /// The URL of a database that does not exist yet; opening it makes it.
-    pub fn place(&mut self) -> String {
+    pub fn place(&mut self) -> SecretUrl {
         match self {
             Scratch::Sqlite(folder) => folder.place(),
             Scratch::Postgres(server) => server.place(),

@@ -31,7 +31,7 @@ macro_rules! on_database {
                 $run
             }
             Url::Postgres(url) => {
-                let $database = Postgres::connect(&url, postgres_options()).await.expect("it opens");
+                let $database = Postgres::connect(url.reveal(), postgres_options()).await.expect("it opens");
                 $run
             }
         }

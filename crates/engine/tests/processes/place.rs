@@ -105,7 +105,7 @@ pub async fn is_sound(url: &str) {
         }
         Url::Postgres(url) => {
             let options = postgres::Options { tables: shipped::tables(), ..postgres::Options::default() };
-            verify::database(&Postgres::connect(&url, options).await.unwrap(), None, |_| {}).await
+            verify::database(&Postgres::connect(url.reveal(), options).await.unwrap(), None, |_| {}).await
         }
     };
     let report = report.unwrap();

@@ -17,7 +17,7 @@ pub async fn run(url: &str, script: &str) {
             connection.execute_batch(&script.replace("@.", "")).unwrap();
         }
         Url::Postgres(url) => {
-            let (_, after) = url.split_once("schema=").expect("a test has a schema of its own");
+            let (_, after) = url.reveal().split_once("schema=").expect("a test has a schema of its own");
             let schema = after.split('&').next().unwrap();
             let script = script.replace("@.", &format!("{schema}."));
             schema::raw().await.batch_execute(&script).await.unwrap();

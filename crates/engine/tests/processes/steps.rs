@@ -30,7 +30,7 @@ pub async fn gather(url: &str) -> Gather {
         }
         Url::Postgres(url) => {
             let options = postgres::Options { tables: shipped::tables(), ..postgres::Options::default() };
-            let database = Arc::new(Postgres::connect(&url, options).await.expect("it opens"));
+            let database = Arc::new(Postgres::connect(url.reveal(), options).await.expect("it opens"));
             Gather::start(database, Options::new(Writers::TASKS, chance()))
         }
     }

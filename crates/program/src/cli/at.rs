@@ -9,6 +9,7 @@ use tenure_core::word::Store;
 
 use super::store;
 use crate::outcome;
+use tenure_databases::url::SecretUrl;
 
 /// Where to, who asks, and in which store.
 #[derive(Args, Clone, Debug)]
@@ -33,15 +34,23 @@ pub struct Reach {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The URL of a server.
-    Server(String),
+    Server(SecretUrl),
     /// The URL of a database.
-    Database(String),
+    Database(SecretUrl),
+}
+
+impl Place {
+    pub fn url(&self) -> &SecretUrl {
+        match self {
+            Place::Server(url) | Place::Database(url) => url,
+        }
+    }
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Server(url) | Place::Database(url) => f.write_str(url),
+            Place::Server(url) | Place::Database(url) => url.fmt(f),
         }
     }
 }
@@ -49,19 +58,13 @@ impl std::fmt::Display for Place {
 #[derive(Args, Debug)]
 struct Flags {
     /// The database, as in sqlite:tenure.db; if a server runs on that file, it is asked
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "TENURE_DB",
-        default_value = "sqlite:tenure.db",
-        hide_env_values = true
-    )]
-    db: String,
+    #[arg(long, value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
+    db: SecretUrl,
     /// The server, as in http://127.0.0.1:7878
     #[arg(long, value_name = "URL", env = "TENURE_URL")]
-    url: Option<String>,
+    url: Option<SecretUrl>,
     /// Who asks; in a list of processes everybody sees it, so better give it as TENURE_TOKEN or in a file
-    #[arg(long, value_name = "TOKEN", env = "TENURE_TOKEN", hide_env_values = true)]
+    #[arg(long, value_name = "TOKEN", env = "TENURE_TOKEN")]
     token: Option<String>,
     /// The file that the token is in
     #[arg(long, value_name = "FILE", env = "TENURE_TOKEN_FILE")]
@@ -96,7 +99,7 @@ impl FromArgMatches for Reach {
 }
 
 /// What is nearer wins: the command line over the environment over tenure.toml. Where both are equally near, the server.
-fn nearest(matches: &ArgMatches, db: String, url: Option<String>) -> Result<Place, Error> {
+fn nearest(matches: &ArgMatches, db: SecretUrl, url: Option<SecretUrl>) -> Result<Place, Error> {
     let (by_db, by_url) = (matches.value_source("db"), matches.value_source("url"));
     match url {
         Some(_) if (by_db, by_url) == (Some(ValueSource::CommandLine), Some(ValueSource::CommandLine)) => {
@@ -172,11 +175,11 @@ fn is_named(matches: &ArgMatches) -> bool {
 pub struct Db(Place);
 
 impl Db {
-    pub fn of(url: &str) -> Db {
-        Db(Place::Database(url.to_string()))
+    pub fn of(url: &SecretUrl) -> Db {
+        Db(Place::Database(url.clone()))
     }
 
-    pub fn url(&self) -> Result<&str, outcome::Error> {
+    pub fn url(&self) -> Result<&SecretUrl, outcome::Error> {
         match &self.0 {
             Place::Database(url) => Ok(url),
             Place::Server(url) => Err(outcome::Error::WantsDatabase { url: url.clone() }),
@@ -189,7 +192,7 @@ impl Db {
 pub struct Kept {
     /// The database, as in sqlite:tenure.db
     #[arg(id = "db", long = "db", value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
-    pub url: String,
+    pub url: SecretUrl,
 }
 
 #[derive(Args, Debug)]
@@ -198,7 +201,7 @@ struct DbFlags {
     kept: Kept,
     /// Known, so that whoever names a server is told what to do instead
     #[arg(long, value_name = "URL", env = "TENURE_URL", hide = true)]
-    url: Option<String>,
+    url: Option<SecretUrl>,
 }
 
 impl Args for Db {

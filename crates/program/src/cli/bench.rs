@@ -4,6 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::Form;
+use tenure_databases::url::SecretUrl;
 
 /// Measure what this machine can do, and how much of it Tenure makes use of
 ///
@@ -66,7 +67,7 @@ pub struct BenchStore {
 pub struct BenchOn {
     /// `sqlite:` is a scratch file in this folder, sqlite:FOLDER one in another; postgres://… a schema of its own there
     #[arg(long, value_name = "URL", default_value = "sqlite:")]
-    pub db: String,
+    pub db: SecretUrl,
     /// A hundredth of the work: to see that it runs, not to judge by
     #[arg(long)]
     pub quick: bool,

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::Form;
+use tenure_databases::url::SecretUrl;
 
 /// Kill and stop real processes of Tenure on this machine, then show what came of it
 ///
@@ -13,7 +14,7 @@ use super::Form;
 pub struct Chaos {
     /// sqlite:FOLDER for a scratch file in this folder, postgres://… for a schema of its own there; else a temporary file
     #[arg(long, value_name = "URL")]
-    pub db: Option<String>,
+    pub db: Option<SecretUrl>,
     /// How many minutes of faults
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub minutes: u64,

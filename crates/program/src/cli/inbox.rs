@@ -36,7 +36,7 @@ pub struct InboxAt {
     #[arg(long, value_name = "NAME", env = "TENURE_AGENT")]
     pub agent: Option<String>,
     /// The session that an agent works in: its words are not a person's
-    #[arg(long, value_name = "TOKEN", env = "TENURE_SESSION", hide_env_values = true, hide = true)]
+    #[arg(long, value_name = "TOKEN", env = "TENURE_SESSION", hide = true)]
     pub session: Option<String>,
 }
 

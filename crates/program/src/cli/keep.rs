@@ -4,6 +4,7 @@ use clap::Args;
 use tenure_core::hash::Hash;
 
 use super::{Db, Form, hash};
+use tenure_databases::url::SecretUrl;
 
 /// Write the log as a file that anyone can verify, and that any Tenure can replay
 ///
@@ -28,7 +29,7 @@ pub struct Export {
 pub struct Verify {
     /// An exported file, a receipt of an item or a task, `-` for standard input, or the URL of a database, as in sqlite:tenure.db
     #[arg(value_name = "FILE|URL")]
-    pub what: Option<String>,
+    pub what: Option<SecretUrl>,
     /// A head that was kept: the log must have had it, at its end or before
     #[arg(long, value_name = "HASH", value_parser = hash)]
     pub head: Option<Hash>,
@@ -59,7 +60,7 @@ pub struct Replay {
     pub file: String,
     /// The database, as in sqlite:tenure.db
     #[arg(long, value_name = "URL")]
-    pub into: String,
+    pub into: SecretUrl,
 }
 
 /// Copy a database while it is in use

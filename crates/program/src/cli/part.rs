@@ -1,6 +1,7 @@
 //! The arguments of `tenure part`: what `bench`, `chaos`, `demo` and `work` tell their processes.
 
 use clap::{Args, Subcommand};
+use tenure_databases::url::SecretUrl;
 
 #[derive(Subcommand, Debug)]
 pub enum Part {
@@ -25,14 +26,14 @@ pub struct PartKeeper {
 
 #[derive(Args, Debug)]
 pub struct PartNode {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
 }
 
 #[derive(Args, Debug)]
 pub struct PartWorker {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     #[arg(long)]
     pub name: String,
     #[arg(long)]
@@ -41,8 +42,8 @@ pub struct PartWorker {
 
 #[derive(Args, Debug)]
 pub struct PartLoader {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     #[arg(long)]
     pub name: String,
     #[arg(long)]
@@ -54,8 +55,8 @@ pub struct PartLoader {
 
 #[derive(Args, Debug)]
 pub struct PartProducer {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     #[arg(long)]
     pub callers: usize,
     /// Jobs, of all callers together.
@@ -65,16 +66,16 @@ pub struct PartProducer {
 
 #[derive(Args, Debug)]
 pub struct PartRunner {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     #[arg(long)]
     pub jobs: usize,
 }
 
 #[derive(Args, Debug)]
 pub struct PartClerk {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     #[arg(long)]
     pub name: String,
     #[arg(long)]
@@ -88,14 +89,14 @@ pub struct PartClerk {
 
 #[derive(Args, Debug)]
 pub struct PartReader {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
 }
 
 #[derive(Args, Debug)]
 pub struct PartIdle {
-    #[arg(long)]
-    pub db: String,
+    #[arg(long, env = "TENURE_DB")]
+    pub db: SecretUrl,
     /// Before anything is read.
     #[arg(long)]
     pub settle_ms: u64,

@@ -17,7 +17,7 @@ pub struct TodoAt {
     #[arg(long, value_name = "NAME", env = "TENURE_STORE", value_parser = store)]
     pub store: Option<Store>,
     /// The session, as `tenure session acquire` gives it
-    #[arg(long, value_name = "TOKEN", env = "TENURE_SESSION", hide_env_values = true)]
+    #[arg(long, value_name = "TOKEN", env = "TENURE_SESSION")]
     pub session: Option<String>,
     /// The name of the agent who asks. Left out it is a person: you
     #[arg(long, value_name = "NAME", env = "TENURE_AGENT")]

@@ -9,6 +9,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tenure_databases::url::SecretUrl;
 use url::Url;
 
 use crate::outcome::Error;
@@ -29,9 +30,9 @@ enum Http {
 }
 
 impl Socket {
-    pub fn new(address: &str) -> Result<Socket, Error> {
-        let wrong = |why: String| Error::NotAServer { url: address.to_string(), why };
-        let base = Url::parse(address).map_err(|why| wrong(why.to_string()))?;
+    pub fn new(address: &SecretUrl) -> Result<Socket, Error> {
+        let wrong = |why: String| Error::NotAServer { url: address.clone(), why };
+        let base = Url::parse(address.reveal()).map_err(|why| wrong(why.to_string()))?;
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
         connector.set_nodelay(true);

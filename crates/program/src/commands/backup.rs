@@ -24,7 +24,7 @@ pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
         return Err(Error::Exists { file: arguments.file.clone(), may_force: false });
     }
     match place {
-        Url::Memory => return Err(Error::NoDatabase { url: url.to_string() }),
+        Url::Memory => return Err(Error::NoDatabase { url: url.clone() }),
         Url::Sqlite(path) => {
             let options = sqlite::Options { tables: shipped::tables(), ..sqlite::Options::default() };
             let report = database::run(async {
@@ -51,7 +51,7 @@ pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
             }
         }
         Url::Postgres(url) => {
-            postgres::backup(&url, to)?;
+            postgres::backup(url.reveal(), to)?;
             output.line(format_args!("{shown}: written by pg_dump"))?;
             output.line("restore it with `pg_restore --dbname=… FILE` into an empty database, then `tenure verify` that")?;
         }

@@ -35,6 +35,7 @@ use cast::{Cast, LOADERS};
 use judge::{Facts, Judged, judge};
 use plan::{Cuts, Plan, Size, Step, Who};
 use score::Run;
+use tenure_databases::url::SecretUrl;
 
 /// A process has this long to open the database; there are many of them.
 const OPEN_MAX: Duration = Duration::from_secs(60);
@@ -47,8 +48,8 @@ const CONNECTIONS: &str = "2";
 pub fn run(arguments: &Chaos, output: &mut Output) -> Result<Outcome, Error> {
     let seed = arguments.seed.unwrap_or_else(|| chance() % 1_000_000);
     let span = Duration::from_secs(arguments.minutes * 60 + arguments.seconds());
-    let place = format!("sqlite:{}", std::env::temp_dir().display());
-    let mut scratch = Scratch::open(arguments.db.as_deref().unwrap_or(&place), "chaos")?;
+    let place = SecretUrl::from(format!("sqlite:{}", std::env::temp_dir().display()));
+    let mut scratch = Scratch::open(arguments.db.as_ref().unwrap_or(&place), "chaos")?;
     let cuts = if matches!(scratch, Scratch::Postgres(_)) { Cuts::Some } else { Cuts::None };
     let size = Size { nodes: arguments.nodes.max(1), workers: arguments.workers.max(2), span, cuts };
     let plan = Plan::new(seed, size);
@@ -100,7 +101,13 @@ struct Played {
     judged: Judged,
 }
 
-async fn play(scratch: &mut Scratch, url: &str, seed: u64, size: Size, plan: &Plan) -> Result<Played, Error> {
+async fn play(
+    scratch: &mut Scratch,
+    url: &SecretUrl,
+    seed: u64,
+    size: Size,
+    plan: &Plan,
+) -> Result<Played, Error> {
     let progress = Progress::new();
     // The first to open it makes it.
     let tenure = Tenure::builder(url).without_loops().open().await;

@@ -23,6 +23,7 @@ use crate::output::{FAINT, GOOD, Output, STRONG, seconds, styled};
 use crate::scratch::Scratch;
 use crate::time::Stopwatch;
 use repository::Repository;
+use tenure_databases::url::SecretUrl;
 
 /// The shortest that there is: nobody wants to wait for a dead clerk in a demonstration.
 const LEASE: Duration = Duration::from_secs(1);
@@ -37,7 +38,7 @@ const LETTERS: usize = 5;
 
 pub fn run(arguments: &Demo, output: &mut Output) -> Result<Outcome, Error> {
     let folder = std::env::temp_dir();
-    let mut scratch = Scratch::open(&format!("sqlite:{}", folder.display()), "demo")?;
+    let mut scratch = Scratch::open(&format!("sqlite:{}", folder.display()).into(), "demo")?;
     let url = scratch.place();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let shown = runtime.block_on(async {
@@ -66,7 +67,7 @@ Next
   tenure chaos --seconds 20        many more processes, killed at random, and a scoreboard
   tenure lifecycle show job        the table that all of this obeyed";
 
-async fn show(url: &str, output: &mut Output) -> Result<(), Error> {
+async fn show(url: &SecretUrl, output: &mut Output) -> Result<(), Error> {
     let watch = Stopwatch::start();
     let tenure = known(Tenure::builder(url)).name("office").open().await?;
     output.line(styled(STRONG, "Jobs: letters, each to be sent once"))?;
@@ -157,16 +158,15 @@ fn told(output: &mut Output, watch: Stopwatch, line: &str) -> Result<(), Error> 
         .line(format_args!("  {} {line}", styled(FAINT, format!("{:>5.1} s", watch.elapsed().as_secs_f64()))))
 }
 
-fn clerk(url: &str, name: &str, kind: &str, takes: Duration) -> Result<(Child, Said), Error> {
+fn clerk(url: &SecretUrl, name: &str, kind: &str, takes: Duration) -> Result<(Child, Said), Error> {
     let millis = |span: Duration| span.as_millis().to_string();
     let arguments = [
-        ("db", url.to_string()),
         ("name", name.to_string()),
         ("kind", kind.to_string()),
         ("lease-ms", millis(LEASE)),
         ("takes-ms", millis(takes)),
     ];
-    Child::start("clerk", &arguments)
+    Child::start("clerk", url, &arguments)
 }
 
 /// Waits until a clerk says this about a letter.
@@ -201,9 +201,9 @@ async fn history(tenure: &Tenure, item: ItemId, title: &str, output: &mut Output
     output.line("")
 }
 
-fn verified(url: &str, output: &mut Output) -> Result<Outcome, Error> {
+fn verified(url: &SecretUrl, output: &mut Output) -> Result<Outcome, Error> {
     output.line(styled(STRONG, "And is the log what was written?"))?;
     let arguments =
-        Verify { what: Some(url.to_string()), head: None, db: Db::of(url), form: Form { json: false } };
+        Verify { what: Some(url.clone()), head: None, db: Db::of(url), form: Form { json: false } };
     verify::run(&arguments, output)
 }

@@ -5,7 +5,7 @@ use tenure_databases::doctor::{self, Check, Examined, Found, Limits, Verdict};
 use tenure_databases::durability::Durability;
 use tenure_databases::postgres::Postgres;
 use tenure_databases::sqlite::Sqlite;
-use tenure_databases::url::{self, Url};
+use tenure_databases::url::{self, SecretUrl, Url};
 
 use crate::cli::Doctor;
 use crate::database::{self, Access};
@@ -43,17 +43,17 @@ fn durable(given: &str) -> Option<Examined> {
     relaxed.then(|| Examined::new(DURABLE, 1, vec![found()]))
 }
 
-fn examine(url: &Url, given: &str) -> Result<Vec<Examined>, Error> {
+fn examine(url: &Url, given: &SecretUrl) -> Result<Vec<Examined>, Error> {
     let limits = Limits::default();
     let all: Vec<Examined> = database::run(async {
         Ok(match url {
             // It is empty every time, and gone with this command.
-            Url::Memory => return Err(Error::NoDatabase { url: given.to_string() }),
+            Url::Memory => return Err(Error::NoDatabase { url: given.clone() }),
             Url::Sqlite(path) => doctor::examine(&Sqlite::look(path)?, &limits).await?,
-            Url::Postgres(url) => doctor::examine(&Postgres::look(url).await?, &limits).await?,
+            Url::Postgres(url) => doctor::examine(&Postgres::look(url.reveal()).await?, &limits).await?,
         })
     })?;
-    Ok(all.into_iter().chain(durable(given)).collect())
+    Ok(all.into_iter().chain(durable(given.reveal())).collect())
 }
 
 /// What is wrong is an answer, also where something else could not be looked at.

@@ -28,8 +28,8 @@ pub fn run(arguments: &Migrate, output: &mut Output) -> Result<Outcome, Error> {
         }
         Url::Postgres(url) => database::run(async {
             let found = match applied {
-                true => postgres::migrate::apply(&url).await?,
-                false => postgres::migrate::pending(&url).await?,
+                true => postgres::migrate::apply(url.reveal()).await?,
+                false => postgres::migrate::pending(url.reveal()).await?,
             };
             Ok(found
                 .iter()

@@ -7,7 +7,6 @@ use std::io::BufReader;
 use tenure_core::draw::Draw;
 use tenure_databases::Database;
 use tenure_databases::replay::{self, Replayed, replay};
-use tenure_databases::url::Url;
 
 use super::verify::{sums, unreadable};
 use crate::cli::Replay;
@@ -17,7 +16,7 @@ use crate::output::{Output, Progress};
 
 pub fn run(arguments: &Replay, output: &mut Output) -> Result<Outcome, Error> {
     let file = &arguments.file;
-    if let Err(not) = arguments.into.parse::<Url>() {
+    if let Err(not) = arguments.into.database() {
         return Err(Error::NotInto(not));
     }
     let opened = File::open(file).map_err(|why| unreadable(file, why))?;

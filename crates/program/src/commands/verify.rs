@@ -17,16 +17,17 @@ use crate::output::{BAD, FAINT, GOOD, Output, Progress, STRONG, count, styled};
 use crate::source::STDIN;
 
 pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
-    let what = match &arguments.what {
-        Some(what) => what,
+    let given = match &arguments.what {
+        Some(given) => given,
         None => arguments.db.url()?,
     };
-    let report = match what {
+    let name = if given.reveal() == STDIN { "<stdin>".to_string() } else { given.to_string() };
+    let report = match given.reveal() {
         url if url.starts_with("http://") || url.starts_with("https://") => {
-            return Err(Error::WantsDatabase { url: url.to_string() });
+            return Err(Error::WantsDatabase { url: given.clone() });
         }
         url if database::is_url(url) || arguments.what.is_none() => {
-            database::with(url, Access::Existing, Live { head: arguments.head })?
+            database::with(given, Access::Existing, Live { head: arguments.head })?
         }
         STDIN => file(STDIN, io::stdin().lock(), arguments.head)?,
         path if is_sqlite(path) => return Err(Error::IsDatabase { file: path.to_string() }),
@@ -34,15 +35,14 @@ pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
             if let Some(outcome) = checked_receipt(path, arguments.form.json, output)? {
                 return Ok(outcome);
             }
-            let opened = File::open(path).map_err(|why| unreadable(path, why))?;
-            file(path, BufReader::with_capacity(1 << 16, opened), arguments.head)?
+            let opened = File::open(path).map_err(|why| unreadable(&name, why))?;
+            file(&name, BufReader::with_capacity(1 << 16, opened), arguments.head)?
         }
     };
-    let name = if what == STDIN { "<stdin>" } else { what };
     if arguments.form.json {
-        output.json(&Shown::of(name, &report))?;
+        output.json(&Shown::of(&name, &report))?;
     } else {
-        output.text(&text(name, &report))?;
+        output.text(&text(&name, &report))?;
     }
     Ok(if report.is_sound() { Outcome::Done } else { Outcome::Refused })
 }

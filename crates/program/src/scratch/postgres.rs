@@ -2,6 +2,7 @@
 
 use tenure_databases::outside::chance;
 use tenure_databases::postgres;
+use tenure_databases::url::SecretUrl;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
@@ -9,7 +10,7 @@ use crate::outcome::Error;
 
 #[derive(Debug)]
 pub struct Server {
-    url: String,
+    url: SecretUrl,
     /// How every schema of this command begins; also the name of its connections.
     prefix: String,
     made: usize,
@@ -27,9 +28,9 @@ pub fn failed(error: tokio_postgres::Error) -> Error {
 }
 
 impl Server {
-    pub fn new(url: &str, command: &str) -> Server {
+    pub fn new(url: &SecretUrl, command: &str) -> Server {
         let prefix = format!("tenure_{command}_{:012x}", chance() >> 16);
-        Server { url: url.to_string(), prefix, made: 0, schemas: Vec::new(), connections: JoinSet::new() }
+        Server { url: url.clone(), prefix, made: 0, schemas: Vec::new(), connections: JoinSet::new() }
     }
 
     /// What our connections call themselves.
@@ -44,7 +45,7 @@ impl Server {
         schema
     }
 
-    pub fn place(&mut self) -> String {
+    pub fn place(&mut self) -> SecretUrl {
         self.made += 1;
         let schema = self.schema(&self.made.to_string());
         with(&with(&theirs(&self.url), "application_name", &self.prefix), "schema", &schema)
@@ -66,23 +67,24 @@ impl Server {
 
     /// A connection of our own, beside those of the databases that are measured or tried.
     pub async fn connect(&mut self) -> Result<Client, Error> {
-        let (client, connection) = postgres::plain(&theirs(&self.url)).await?;
+        let (client, connection) = postgres::plain(theirs(&self.url).reveal()).await?;
         self.connections.spawn(connection);
         Ok(client)
     }
 }
 
 /// The URL with one more parameter.
-pub fn with(url: &str, name: &str, value: &str) -> String {
+pub fn with(url: &SecretUrl, name: &str, value: &str) -> SecretUrl {
+    let url = url.reveal();
     let mark = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{mark}{name}={value}")
+    format!("{url}{mark}{name}={value}").into()
 }
 
 /// The URL without the parameters that only Tenure knows, and without the name that ours get.
-fn theirs(url: &str) -> String {
-    let Some((base, query)) = url.split_once('?') else { return url.to_string() };
+fn theirs(url: &SecretUrl) -> SecretUrl {
+    let Some((base, query)) = url.reveal().split_once('?') else { return url.clone() };
     let ours = ["schema=", "pooler=", "connections=", "application_name="];
     let is_ours = |part: &&str| ours.iter().any(|name| part.starts_with(name));
     let theirs: Vec<&str> = query.split('&').filter(|part| !is_ours(part)).collect();
-    if theirs.is_empty() { base.to_string() } else { format!("{base}?{}", theirs.join("&")) }
+    if theirs.is_empty() { base.into() } else { format!("{base}?{}", theirs.join("&")).into() }
 }

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use tenure_databases::sqlite::OpenError;
 
 use crate::outcome::Error;
+use tenure_databases::url::SecretUrl;
 
 #[derive(Debug)]
 pub struct Folder {
@@ -27,9 +28,9 @@ impl Folder {
         self.scratch.path()
     }
 
-    pub fn place(&mut self) -> String {
+    pub fn place(&mut self) -> SecretUrl {
         self.made += 1;
-        format!("sqlite:{}", self.path().join(format!("{}.db", self.made)).display())
+        format!("sqlite:{}", self.path().join(format!("{}.db", self.made)).display()).into()
     }
 
     pub fn clear(&mut self) -> Result<(), Error> {

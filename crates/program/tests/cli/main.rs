@@ -19,6 +19,7 @@ mod pages;
 mod run;
 #[path = "../../../databases/tests/conformance/schema.rs"]
 mod schema;
+mod secrets;
 mod serving;
 mod signals;
 mod tickets;

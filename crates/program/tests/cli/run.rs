@@ -76,7 +76,14 @@ impl Run {
 
     /// Runs it. Any other exit code is a failure that shows everything.
     #[track_caller]
-    pub fn code(mut self, expected: i32) -> Run {
+    pub fn code(self, expected: i32) -> Run {
+        let (run, code) = self.ended();
+        assert_eq!(code, Some(expected), "{run:?}");
+        run
+    }
+
+    /// Runs it to its end, whichever that is: everything that it printed, and its exit code.
+    pub fn ended(mut self) -> (Run, Option<i32>) {
         if let Reader::HasGone = self.reader {
             let (reader, writer) = pipe().expect("a pipe");
             drop(reader);
@@ -90,8 +97,7 @@ impl Run {
         let output = child.wait_with_output().expect("the program ends");
         self.stdout = String::from_utf8(output.stdout).expect("it prints UTF-8");
         self.stderr = String::from_utf8(output.stderr).expect("it complains in UTF-8");
-        assert_eq!(output.status.code(), Some(expected), "{self:?}");
-        self
+        (self, output.status.code())
     }
 
     /// Standard output as JSON, one object a line.

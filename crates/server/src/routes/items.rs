@@ -332,7 +332,7 @@ pub struct EraseBody {
 /// Erase an item's bodies
 ///
 /// Payload, outputs and records are gone for good, and so is the file of a document; the history stays and still verifies.
-#[utoipa::path(delete, path = "/v1/items/{id}/body", tag = "items", params(("id" = String, Path)),
+#[utoipa::path(delete, path = "/v1/items/{id}/body", tag = "items", request_body = EraseBody, params(("id" = String, Path)),
     responses((status = 200, body = ItemView), (status = 409)))]
 pub async fn erase(
     caller: Caller,

@@ -24,6 +24,7 @@ use crate::cli::BenchSystem;
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 use crate::time::{Stopwatch, pause};
+use tenure_databases::url::SecretUrl;
 
 /// As many callers as a busy service has at once.
 const CALLERS: usize = 64;
@@ -171,7 +172,7 @@ struct Decomposing {
 }
 
 impl Decomposing {
-    async fn start(url: &str) -> Result<Decomposing, Error> {
+    async fn start(url: &SecretUrl) -> Result<Decomposing, Error> {
         let tenure = open(url).await?;
         let running = claims::start(&tenure, Settings::shipped());
         let running = running.map_err(|why| Error::Bench(why.to_string()))?;
@@ -222,7 +223,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    async fn start(url: &str) -> Result<Jobs, Error> {
+    async fn start(url: &SecretUrl) -> Result<Jobs, Error> {
         let tenure = open(url).await?;
         let records = Arc::new(records().await?);
         let handler = move |job: Job| {

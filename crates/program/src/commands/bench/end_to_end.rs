@@ -19,6 +19,7 @@ use crate::cli::{Bench as Arguments, EndToEnd};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 use crate::time::{Stopwatch, pause};
+use tenure_databases::url::SecretUrl;
 
 /// How much of each; a hundredth of it with `--quick`.
 struct Sizes {
@@ -230,7 +231,7 @@ impl Sizes {
     }
 }
 
-pub async fn open(url: &str) -> Result<Tenure, Error> {
+pub async fn open(url: &SecretUrl) -> Result<Tenure, Error> {
     Tenure::open(url).await.map_err(|error| Error::Bench(error.to_string()))
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tenure_databases::url::SecretUrl;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
@@ -41,7 +42,7 @@ const POLLS_MB: f64 = 300.0;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Each caller sends its next request when the one before it is answered, on a connection that stays.
-pub async fn create(url: &str, callers: usize, per_request: usize, n: usize) -> Result<Row, Error> {
+pub async fn create(url: &SecretUrl, callers: usize, per_request: usize, n: usize) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     let created = created(served.address, callers, per_request, n).await?;
     let rss_mb = served.resident_mb();
@@ -116,7 +117,7 @@ async fn commit(wire: &mut Wire, leases: &[Lease]) -> Result<(), Error> {
 }
 
 /// Workers elsewhere: many leases in a call, started, then many commits in one.
-pub async fn drain(url: &str, n: usize) -> Result<Row, Error> {
+pub async fn drain(url: &SecretUrl, n: usize) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     created(served.address, 2, FILL.min(n / 2), n).await?;
     let mut tasks = JoinSet::new();
@@ -150,7 +151,7 @@ pub async fn drain(url: &str, n: usize) -> Result<Row, Error> {
 }
 
 /// From before a create to the answer of whoever waits for work.
-pub async fn latency(url: &str, n: usize) -> Result<Row, Error> {
+pub async fn latency(url: &SecretUrl, n: usize) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     let asked: Arc<Mutex<HashMap<u64, Stopwatch>>> = Arc::default();
     let (mut waits, mut commits) = (Wire::open(served.address).await?, Wire::open(served.address).await?);
@@ -195,7 +196,7 @@ pub async fn latency(url: &str, n: usize) -> Result<Row, Error> {
 
 /// `tenure work` with a command that does nothing, beside that command alone. The ratio is the milliseconds between them. At most as
 /// many jobs as a request creates.
-pub async fn work(url: &str, n: usize) -> Result<Row, Error> {
+pub async fn work(url: &SecretUrl, n: usize) -> Result<Row, Error> {
     const NOTHING: &str = "/bin/true";
     let served = Served::start(url).await?;
     let mut wire = Wire::open(served.address).await?;
@@ -246,7 +247,7 @@ async fn ended(wire: &mut Wire, id: &str) -> Result<(), Error> {
     }
 }
 
-pub async fn idle(url: &str, settle: Duration) -> Result<Row, Error> {
+pub async fn idle(url: &SecretUrl, settle: Duration) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     pause(settle).await;
     let rss_mb = served.resident_mb();
@@ -262,7 +263,7 @@ fn of_memory(row: Row, rss_mb: Option<f64>, most: f64) -> Row {
 }
 
 /// Many wait for work that does not come, and somebody creates something else meanwhile.
-pub async fn polls(url: &str, n: usize, settle: Duration) -> Result<Row, Error> {
+pub async fn polls(url: &SecretUrl, n: usize, settle: Duration) -> Result<Row, Error> {
     let served = Served::start(url).await?;
     let mut waiting = JoinSet::new();
     for number in 0..n {

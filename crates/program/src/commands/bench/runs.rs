@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tenure::Tenure;
 use tenure::core::id::ItemId;
-use tenure_databases::url::Url;
+use tenure_databases::url::{SecretUrl, Url};
 use tenure_systems::runs::builtin::{BUILTIN, builtin};
 use tenure_systems::runs::documents::Upload;
 use tenure_systems::runs::files::Files;
@@ -135,8 +135,8 @@ struct Desk {
 }
 
 impl Desk {
-    async fn open(url: &str) -> Result<Desk, Error> {
-        let (database, folder): (Url, _) = (url.parse()?, tempfile::tempdir()?);
+    async fn open(url: &SecretUrl) -> Result<Desk, Error> {
+        let (database, folder): (Url, _) = (url.database()?, tempfile::tempdir()?);
         let elsewhere = folder.path().join("files");
         let named: Option<&Path> = match &database {
             Url::Sqlite(_) => None,

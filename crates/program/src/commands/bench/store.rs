@@ -8,7 +8,7 @@ use tenure_databases::memory::Memory;
 use tenure_databases::outside::{chance, now};
 use tenure_databases::postgres::{self, Postgres};
 use tenure_databases::sqlite::{self, Sqlite};
-use tenure_databases::url::Url;
+use tenure_databases::url::{SecretUrl, Url};
 
 use super::acquire::{Compared, Queues};
 use super::create::{self, Fill, fill};
@@ -30,9 +30,9 @@ pub struct Stage {
 }
 
 impl Stage {
-    async fn open(url: &str) -> Result<Stage, Error> {
+    async fn open(url: &SecretUrl) -> Result<Stage, Error> {
         let tables = shipped::tables();
-        let gather = match url.parse()? {
+        let gather = match url.database()? {
             Url::Memory => Gather::of_memory(Arc::new(Memory::new(tables, Arc::new(now))), chance()),
             Url::Sqlite(path) => {
                 let options = sqlite::Options { tables, ..sqlite::Options::default() };
@@ -41,7 +41,7 @@ impl Stage {
             }
             Url::Postgres(url) => {
                 let options = postgres::Options { tables, clock: None };
-                let database = Postgres::connect(&url, options).await?;
+                let database = Postgres::connect(url.reveal(), options).await?;
                 Gather::of_postgres(Arc::new(database), chance())
             }
         };

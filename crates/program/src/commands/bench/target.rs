@@ -1,5 +1,6 @@
 //! Where a bench writes: scratch databases of its own, one after the other, and nothing of them is left.
 
+use tenure_databases::url::SecretUrl;
 use tokio_postgres::Client;
 
 use super::limits::{self, Sample};
@@ -24,7 +25,7 @@ pub enum Against {
 }
 
 impl Target {
-    pub fn open(url: &str) -> Result<Target, Error> {
+    pub fn open(url: &SecretUrl) -> Result<Target, Error> {
         let scratch = Scratch::open(url, "bench")?;
         // In memory nothing is durable, and nothing would be measured.
         if let Scratch::Sqlite(folder) = &scratch
@@ -45,13 +46,13 @@ impl Target {
     }
 
     /// The URL of an empty database. Those before it are removed.
-    pub async fn fresh(&mut self) -> Result<String, Error> {
+    pub async fn fresh(&mut self) -> Result<SecretUrl, Error> {
         self.0.clear().await?;
         Ok(self.beside())
     }
 
     /// Another empty database beside those that there are.
-    pub fn beside(&mut self) -> String {
+    pub fn beside(&mut self) -> SecretUrl {
         self.0.place()
     }
 

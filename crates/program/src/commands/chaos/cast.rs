@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenure_core::time::Time;
 use tenure_databases::outside::now;
+use tenure_databases::url::SecretUrl;
 use tokio::task::JoinSet;
 
 use super::heard::Ears;
@@ -48,7 +49,7 @@ impl Faults {
 }
 
 pub struct Cast {
-    url: String,
+    url: SecretUrl,
     seed: u64,
     leases: Vec<Duration>,
     there: BTreeMap<Who, (String, Child)>,
@@ -74,9 +75,9 @@ pub fn place_of(worker: &str) -> Option<usize> {
 }
 
 impl Cast {
-    pub fn new(url: &str, seed: u64, plan: &Plan) -> Cast {
+    pub fn new(url: &SecretUrl, seed: u64, plan: &Plan) -> Cast {
         Cast {
-            url: url.to_string(),
+            url: url.clone(),
             seed,
             leases: plan.leases.clone(),
             there: BTreeMap::new(),
@@ -93,12 +94,11 @@ impl Cast {
         let incarnation = self.incarnations.entry(who).or_default();
         *incarnation += 1;
         let name = name_of(who, *incarnation);
-        let db = ("db", self.url.clone());
         let (child, said) = match who {
-            Who::Node(_) => Child::start("node", &[db])?,
+            Who::Node(_) => Child::start("node", &self.url, &[])?,
             Who::Worker(place) => {
                 let lease = ("lease-ms", self.leases[place].as_millis().to_string());
-                Child::start("worker", &[db, ("name", name.clone()), lease])?
+                Child::start("worker", &self.url, &[("name", name.clone()), lease])?
             }
         };
         self.listen(name.clone(), said);
@@ -109,13 +109,8 @@ impl Cast {
     pub fn enter_loaders(&mut self) -> Result<(), Error> {
         for loader in 0..LOADERS {
             let (name, seed) = (format!("l{loader}"), self.seed.wrapping_add(loader as u64 + 1));
-            let arguments = [
-                ("db", self.url.clone()),
-                ("name", name.clone()),
-                ("seed", seed.to_string()),
-                ("rate", RATE.to_string()),
-            ];
-            let (child, said) = Child::start("loader", &arguments)?;
+            let arguments = [("name", name.clone()), ("seed", seed.to_string()), ("rate", RATE.to_string())];
+            let (child, said) = Child::start("loader", &self.url, &arguments)?;
             self.listen(name, said);
             self.loaders.push(child);
         }

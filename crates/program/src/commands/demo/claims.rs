@@ -13,10 +13,11 @@ use super::{FOR_EVER, PATIENCE, clerk, failed, heard, told};
 use crate::outcome::Error;
 use crate::output::{FAINT, GOOD, Output, STRONG, seconds, styled};
 use crate::time::{Stopwatch, pause};
+use tenure_databases::url::SecretUrl;
 
 const TEXT: &str = "The Harbour Bridge was opened on 19 March 1932 and it is 1,149 m long.";
 
-pub async fn show(tenure: &Tenure, url: &str, output: &mut Output) -> Result<(), Error> {
+pub async fn show(tenure: &Tenure, url: &SecretUrl, output: &mut Output) -> Result<(), Error> {
     let watch = Stopwatch::start();
     output.line(styled(STRONG, "Claims: a statement, taken apart, validated and judged"))?;
     output.line(format_args!("  {}", styled(FAINT, TEXT)))?;

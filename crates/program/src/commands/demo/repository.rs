@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tenure_databases::url::SecretUrl;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -13,7 +14,7 @@ use crate::output::seconds;
 
 pub struct Repository {
     pub root: PathBuf,
-    url: String,
+    url: SecretUrl,
 }
 
 /// What a command of this program has said.
@@ -25,11 +26,11 @@ pub struct Said {
 
 impl Repository {
     /// Beside the database, with one commit, on a branch that nobody protects. None: there is no git.
-    pub async fn make(url: &str) -> Result<Option<Repository>, Error> {
+    pub async fn make(url: &SecretUrl) -> Result<Option<Repository>, Error> {
         let is_there = Command::new("git").arg("--version").stdout(Stdio::null()).status().await.is_ok();
-        let beside = url.strip_prefix("sqlite:").and_then(|file| Path::new(file).parent());
+        let beside = url.reveal().strip_prefix("sqlite:").and_then(|file| Path::new(file).parent());
         let Some(folder) = beside.filter(|_| is_there) else { return Ok(None) };
-        let repository = Repository { root: folder.join("repository"), url: url.to_string() };
+        let repository = Repository { root: folder.join("repository"), url: url.clone() };
         std::fs::create_dir_all(&repository.root)?;
         repository.git(&["init", "--quiet", "--template=", "--initial-branch=work"]).await?;
         repository.write("hello.txt", "")?;
@@ -64,7 +65,11 @@ impl Repository {
         {
             command.env_remove(name);
         }
-        command.args(arguments).current_dir(&self.root).env("TENURE_DB", &self.url).env("USER", "ann");
+        command
+            .args(arguments)
+            .current_dir(&self.root)
+            .env("TENURE_DB", self.url.reveal())
+            .env("USER", "ann");
         command.envs(session.map(|session| ("TENURE_SESSION", session)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         Ok(command)

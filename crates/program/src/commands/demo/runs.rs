@@ -11,14 +11,15 @@ use crate::child::Child;
 use crate::outcome::Error;
 use crate::output::{GOOD, Output, STRONG, styled};
 use crate::time::Stopwatch;
+use tenure_databases::url::SecretUrl;
 
 const REPORT: &str = "# Report on the letters\n\nSix letters were sent in November 2026, each of them once. Two clerks were \
     stopped before they had finished, and others took over from them.\n\n## Costs\n\nStamps were 5.40 EUR in all.\n";
 
-pub async fn show(tenure: &Tenure, url: &str, output: &mut Output) -> Result<(), Error> {
+pub async fn show(tenure: &Tenure, url: &SecretUrl, output: &mut Output) -> Result<(), Error> {
     let watch = Stopwatch::start();
     let failed = |why: &dyn std::fmt::Display| Error::Part(why.to_string());
-    let place = url.parse().map_err(tenure::OpenError::from)?;
+    let place = url.database().map_err(tenure::OpenError::from)?;
     let library = Library::new(Files::of(&place, None)?);
     let documents = library.documents(tenure.clone());
     output.line(styled(STRONG, "Runs: a document, read step by step"))?;
@@ -27,7 +28,7 @@ pub async fn show(tenure: &Tenure, url: &str, output: &mut Output) -> Result<(),
     let upload = Upload { name: "report.md".to_string(), ..Upload::default() };
     let made = documents.upload(incoming, upload).await.map_err(|why| failed(&why))?;
     told(output, watch, "a report is uploaded: its file, its entry and its first run are on the disk")?;
-    let (ivo, mut says) = Child::start("reader", &[("db", url.to_string())])?;
+    let (ivo, mut says) = Child::start("reader", url, &[])?;
     heard(&mut says, "began").await?;
     told(output, watch, "ivo, a process of his own, begins to read it … and is killed with kill -9")?;
     ivo.kill().await;

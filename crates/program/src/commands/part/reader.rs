@@ -27,7 +27,7 @@ impl Step for Reads {
 pub async fn run(arguments: &PartReader, voice: Voice, mut orders: Orders) -> Result<(), Error> {
     let failed = |why: String| Error::Part(why);
     let tenure = open(|| Tenure::builder(&arguments.db).without_loops()).await?;
-    let place = arguments.db.parse().map_err(tenure::OpenError::from)?;
+    let place = arguments.db.database().map_err(tenure::OpenError::from)?;
     let library = Library::new(Files::of(&place, None)?);
     let pipeline = Pipeline::new([Arc::new(Reads(voice)) as Arc<dyn Step>]);
     let pipeline = pipeline.map_err(|why| failed(why.to_string()))?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tenure_core::word::Store;
+use tenure_databases::url::SecretUrl;
 use tenure_systems::todos::Settings;
 use tenure_systems::todos::workspace::{FOLDER, Facts, Protected, Workspace};
 
@@ -174,8 +175,8 @@ pub fn file(workspace: &Workspace) -> PathBuf {
     workspace.home.join(FOLDER).join("todo.db")
 }
 
-pub fn url(file: &Path) -> String {
-    format!("sqlite:{}", file.display())
+pub fn url(file: &Path) -> SecretUrl {
+    format!("sqlite:{}", file.display()).into()
 }
 
 /// How the list in that file is reached, and in which store it is.

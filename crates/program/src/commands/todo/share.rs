@@ -18,6 +18,7 @@ use tenure_core::hash::Hash;
 use tenure_databases::export::{self, line::End};
 use tenure_databases::outside::chance;
 use tenure_databases::replay::replay_with;
+use tenure_databases::url::SecretUrl;
 use tenure_databases::{Database, PAGE_MAX, Query, verify};
 use tenure_systems::todos::workspace::{FOLDER, Workspace};
 
@@ -40,9 +41,9 @@ fn log(named: Option<&String>) -> Result<String, Error> {
 
 /// The database that was named, or that of the repository. A server hands out no bodies with its log and takes none in: whoever named
 /// one is told where to go.
-fn list(named: &OtherDb, own: impl FnOnce(&Workspace) -> Result<PathBuf, Error>) -> Result<String, Error> {
+fn list(named: &OtherDb, own: impl FnOnce(&Workspace) -> Result<PathBuf, Error>) -> Result<SecretUrl, Error> {
     match &named.0 {
-        Some(db) => db.url().map(str::to_string),
+        Some(db) => db.url().cloned(),
         None => Ok(desk::url(&own(&here()?.ok_or(Error::NoRepository)?)?)),
     }
 }

@@ -6,17 +6,18 @@ use super::{Row, open, rate};
 use crate::child::{Child, Said};
 use crate::outcome::Error;
 use crate::time::Stopwatch;
+use tenure_databases::url::SecretUrl;
 
 /// Callers of the process that creates.
 const CALLERS: usize = 64;
 
-pub async fn create_and_run(url: &str, jobs: usize) -> Result<Row, Error> {
+pub async fn create_and_run(url: &SecretUrl, jobs: usize) -> Result<Row, Error> {
     // The first to open it makes it.
     drop(open(url).await?);
-    let (db, number) = (("db", url.to_string()), ("jobs", jobs.to_string()));
-    let (runner, mut ran) = Child::start("runner", &[db.clone(), number.clone()])?;
+    let number = ("jobs", jobs.to_string());
+    let (runner, mut ran) = Child::start("runner", url, std::slice::from_ref(&number))?;
     let callers = ("callers", CALLERS.to_string());
-    let (mut producer, mut produced) = Child::start("producer", &[db, number, callers])?;
+    let (mut producer, mut produced) = Child::start("producer", url, &[number, callers])?;
     heard(&mut ran, "open").await?;
     heard(&mut produced, "open").await?;
     let watch = Stopwatch::start();
@@ -31,13 +32,10 @@ pub async fn create_and_run(url: &str, jobs: usize) -> Result<Row, Error> {
 }
 
 /// The rate is the processor time in milliseconds a second; the ratio the share of a core.
-pub async fn idle(url: &str, settle: Duration, span: Duration) -> Result<Row, Error> {
-    let arguments = [
-        ("db", url.to_string()),
-        ("settle-ms", settle.as_millis().to_string()),
-        ("span-ms", span.as_millis().to_string()),
-    ];
-    let (child, mut said) = Child::start("idle", &arguments)?;
+pub async fn idle(url: &SecretUrl, settle: Duration, span: Duration) -> Result<Row, Error> {
+    let arguments =
+        [("settle-ms", settle.as_millis().to_string()), ("span-ms", span.as_millis().to_string())];
+    let (child, mut said) = Child::start("idle", url, &arguments)?;
     let line = heard(&mut said, "idle").await?;
     child.end().await;
     let numbers: Vec<f64> = line.split(' ').skip(1).filter_map(|word| word.parse().ok()).collect();

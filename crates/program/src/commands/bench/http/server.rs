@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tenure_databases::url::SecretUrl;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -19,9 +20,9 @@ pub struct Served {
 }
 
 impl Served {
-    pub async fn start(url: &str) -> Result<Served, Error> {
+    pub async fn start(url: &SecretUrl) -> Result<Served, Error> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "--db", url, "--listen", "127.0.0.1:0"]);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).env("TENURE_DB", url.reveal());
         let mut process = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let output = process.stdout.take().expect("its output is a pipe");
         let mut said = BufReader::new(output).lines();
