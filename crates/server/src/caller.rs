@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -17,6 +18,7 @@ use tenure::core::item::Item;
 use tenure::core::lifecycle::parse::nearest;
 use tenure::core::trace::Trace;
 use tenure::core::word::{Kind, Store, Who};
+use tenure::databases::outside::now;
 
 use crate::access::Asker;
 use crate::app::{App, Open};
@@ -130,7 +132,7 @@ pub async fn bearer(parts: &Parts, app: &App) -> Result<Bearer, Problem> {
     let actor: Option<Actor> = said.ok().and_then(|said| said.parse().ok());
     match actor {
         Some(actor) if actor.role != Role::System => {
-            Ok(Bearer { actor, token: None, stores: Vec::new(), kinds: Vec::new() })
+            Ok(Bearer { actor, token: None, stores: Vec::new(), kinds: Vec::new(), expires_at: None })
         }
         _ => Err(Problem::wrong(
             "Tenure-Actor",
@@ -274,6 +276,23 @@ impl Caller {
         match self.bearer.token {
             Some(token) => self.app.tokens.is_good(token).await,
             None => Ok(self.app.is_open().await?),
+        }
+    }
+
+    /// Refuses a caller whose token was revoked or has expired during a wait.
+    pub async fn must_be_good(&self) -> Result<(), Problem> {
+        match self.is_still_good().await? {
+            true => Ok(()),
+            false => Err(Problem::unauthenticated("the token was revoked, or is over, since this was asked")),
+        }
+    }
+
+    /// How long the caller may wait: no longer than their token lasts.
+    pub fn patience(&self, wanted: Duration) -> Duration {
+        match self.bearer.expires_at {
+            None => wanted,
+            // Clocks are read to the microsecond: a wait that ends with the token ends just after it.
+            Some(at) => wanted.min(at.since(now()) + Duration::from_millis(1)),
         }
     }
 

@@ -80,6 +80,8 @@ pub struct Bearer {
     pub token: Option<ItemId>,
     pub stores: Vec<Store>,
     pub kinds: Vec<Kind>,
+    /// None: the token has no end.
+    pub expires_at: Option<Time>,
 }
 
 /// A token that was read a moment ago.
@@ -189,7 +191,8 @@ impl Tokens {
         }
         let role = grant.check()?;
         let actor = Actor::new(role, id.to_string().parse::<Who>()?);
-        Ok(Bearer { actor, token: Some(id), stores: grant.stores, kinds: grant.kinds })
+        let Grant { stores, kinds, expires_at, .. } = grant;
+        Ok(Bearer { actor, token: Some(id), stores, kinds, expires_at })
     }
 
     /// Whether a token that was shown before would still be taken.

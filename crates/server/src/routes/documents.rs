@@ -154,9 +154,10 @@ impl ShowParams {
         let patience = wait(self.wait_ms)?;
         let Some(run) = run.filter(|_| !patience.is_zero()) else { return Ok(()) };
         let waited = tokio::select! {
-            waited = caller.tenure.wait(run, patience) => waited,
+            waited = caller.tenure.wait(run, caller.patience(patience)) => waited,
             () = ended(serving) => return Ok(()),
         };
+        caller.must_be_good().await?;
         match waited {
             Ok(_) | Err(tenure::Error::StillOpen(_)) => Ok(()),
             Err(error) => Err(error.into()),

@@ -169,9 +169,10 @@ impl ShowParams {
             return Ok(caller.tenure.whole(id).await?);
         }
         let waited = tokio::select! {
-            waited = caller.tenure.wait(id, patience) => waited,
+            waited = caller.tenure.wait(id, caller.patience(patience)) => waited,
             () = ended(serving) => Err(Error::StillOpen(id)),
         };
+        caller.must_be_good().await?;
         match waited {
             Err(Error::StillOpen(_)) => Ok(caller.tenure.whole(id).await?),
             waited => Ok(waited?),

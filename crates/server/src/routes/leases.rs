@@ -94,11 +94,13 @@ pub async fn lease(
                 return Ok(Shown(Leases { leases: Vec::new() }));
             }
             let acquire = Acquire { kinds, max: body.max, terms };
-            let granted = match tenure.lease_until(acquire, patience, ended(serving)).await?.answer {
+            let until = ended(serving);
+            let asked = tenure.lease_until(acquire, caller.patience(patience), until);
+            let granted = match asked.await?.answer {
                 Answer::Leased(leases) => leases,
                 no => return Err(no.into()),
             };
-            if !patience.is_zero() && !granted.is_empty() {
+            if !patience.is_zero() {
                 still_good(&caller, &tenure, &granted).await?;
             }
             granted
@@ -136,11 +138,7 @@ async fn take(tenure: &Tenure, ids: &[ItemId], terms: &Terms) -> Result<Vec<Gran
 
 /// Whether who has waited may still have what was leased for them. If not it is given back; what can not be ends by itself.
 async fn still_good(caller: &Caller, tenure: &Tenure, granted: &[Granted]) -> Result<(), Problem> {
-    let no = match caller.is_still_good().await {
-        Ok(true) => return Ok(()),
-        Ok(false) => Problem::unauthenticated("the token was revoked, or is over, since this was asked"),
-        Err(problem) => problem,
-    };
+    let Err(no) = caller.must_be_good().await else { return Ok(()) };
     let release = |granted: &Granted| {
         let (execution, reason) = (granted.execution, Some("its token is no longer good".to_string()));
         Command::Release(Release { execution, reason, delay: None, attests: Vec::new() })

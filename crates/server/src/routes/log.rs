@@ -159,7 +159,9 @@ impl Follower {
         };
         let page = tokio::select! {
             () = ended => return None,
-            page = view.caller.tenure.log_or_wait(*after, STREAM_PAGE, KEEP_ALIVE) => page.ok()?,
+            page = view.caller.tenure.log_or_wait(*after, STREAM_PAGE, view.caller.patience(KEEP_ALIVE)) => {
+                page.ok()?
+            }
         };
         if !view.caller.is_still_good().await.ok()? {
             return None;

@@ -9,6 +9,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
 use tenure::Tenure;
+use tenure::databases::outside::now;
 use tenure_server::{App, Open, router, serve};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -99,5 +100,86 @@ fn who_waits_for_work_gets_none_when_their_token_was_revoked() {
             (&job["phase"], &job["failures"], &job["lease"]),
             (&json!("ready"), &json!(0), &Value::Null)
         );
+    });
+}
+
+/// Lifetimes of a token: on a busy machine the first may be over before anything was asked with it.
+const BRIEF_SECONDS: [u64; 4] = [2, 4, 8, 16];
+
+/// A token that lasts for a moment.
+async fn brief(service: &Service, admin: &str, role: &str, seconds: u64) -> String {
+    let span = Duration::from_secs(seconds);
+    let body = json!({ "name": "brief", "role": role, "expires_at": now().after(span).to_string() });
+    token(service, Some(admin), body).await.1
+}
+
+// covers: K-07
+// fault: A30
+#[test]
+fn a_stream_ends_with_the_time_of_its_token() {
+    on_each(async |service| {
+        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let job = async |payload| {
+            let made =
+                as_who(&service, &admin, Method::POST, "/v1/jobs", json!({ "payload": payload })).await;
+            made.yes(201)["id"].as_str().unwrap().to_string()
+        };
+        let before = job(1).await;
+        for seconds in BRIEF_SECONDS {
+            let reader = brief(&service, &admin, "api", seconds).await;
+            let call = service.call(Method::GET, "/v1/log/stream").token(&reader);
+            let Ok(mut events) = service.open(call).await else { continue };
+            let Some((_, seen)) = events.entry().await else { continue };
+            assert_eq!(seen["item"], before.as_str());
+            while as_who(&service, &reader, Method::GET, "/v1/stats", Value::Null).await.status != 401 {
+                tokio::task::yield_now().await;
+            }
+            let after = job(2).await;
+            while let Some(event) = events.next().await {
+                assert!(!event.contains(&after), "it is shown what came after its end: {event}");
+            }
+            return;
+        }
+        panic!("every token was over before its stream was open");
+    });
+}
+
+// covers: K-07
+// fault: A30
+#[test]
+fn whoever_waits_is_refused_when_their_token_is_over() {
+    on_each(async |service| {
+        let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
+        let later = json!({ "payload": 1, "run_at": "2126-01-01T00:00:00Z" });
+        let job = as_who(&service, &admin, Method::POST, "/v1/jobs", later).await.yes(201);
+        let mut upload = service.call(Method::POST, "/v1/documents").token(&admin);
+        upload = upload.header("content-type", "application/octet-stream");
+        upload.body = "a letter".to_string();
+        let document = service.send(upload).await.yes(201);
+        let one = |kind: &str, id: &Value| {
+            let path = format!("/v1/{kind}/{}?wait_ms={WAIT_MS}", id.as_str().expect("an id"));
+            ("api", Method::GET, path, Value::Null)
+        };
+        let lease = json!({ "kinds": ["job"], "worker": "w", "wait_ms": WAIT_MS });
+        let waits = [
+            one("items", &job["id"]),
+            one("jobs", &job["id"]),
+            one("documents", &document["document_id"]),
+            one("runs", &document["run_id"]),
+            ("worker", Method::POST, "/v1/leases".to_string(), lease),
+        ];
+        for (role, method, path, body) in waits {
+            let mut has_waited = false;
+            for seconds in BRIEF_SECONDS {
+                let token = brief(&service, &admin, role, seconds).await;
+                let answer = as_who(&service, &token, method.clone(), &path, body.clone()).await;
+                let problem = answer.no(401, "UNAUTHENTICATED");
+                has_waited |= problem["detail"].as_str().unwrap().contains("since this was asked");
+                if has_waited {
+                    break;
+                }
+            }
+            assert!(has_waited, "{path}: every token was over before it was asked with");
+        }
     });
 }
