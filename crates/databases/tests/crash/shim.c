@@ -9,6 +9,7 @@
  * TENURE_FAULT_UNTIL   `always` ends when this file exists
  * TENURE_FAULT_REPORT  where the number of calls is left at the end
  * TENURE_FAULT_JOURNAL where writes, cuts and syncs are noted: sort, file, offset, length, bytes
+ * TENURE_FAULT_FOLDER  below it, writes and syncs of files and folders, new folders and new names are noted by their paths
  * TENURE_FAULT_CLOCK   the seconds in this file are added to the clock on the wall, whenever it is looked at */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,16 +21,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum sort { WRITE = 'W', SYNC = 'S', UNSYNCED = 'F', TRUNCATE = 'T', READ = 'R' };
+/* The same by path, and what only has a path. */
+enum named { WRITTEN = 'w', SYNCED = 's', FOLDER = 'm', NAMED = 'n' };
 
 static atomic_long counted;
 static long fails_at;
 static int with_errno;
-static const char *files, *call, *how, *until, *report, *clock_file;
+static const char *files, *call, *how, *until, *report, *clock_file, *folder;
 static int journal = -1;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
@@ -45,6 +49,7 @@ __attribute__((constructor)) static void begin(void) {
     until = setting("TENURE_FAULT_UNTIL", "");
     report = setting("TENURE_FAULT_REPORT", "");
     clock_file = setting("TENURE_FAULT_CLOCK", "");
+    folder = setting("TENURE_FAULT_FOLDER", "");
     fails_at = atol(setting("TENURE_FAULT_AT", "0"));
     with_errno = atoi(setting("TENURE_FAULT_ERRNO", "5"));
     const char *path = setting("TENURE_FAULT_JOURNAL", "");
@@ -97,6 +102,32 @@ static void note(enum sort sort, int file, uint64_t offset, uint64_t length, con
     free(record);
 }
 
+static void hold(void) { while (atomic_flag_test_and_set(&busy)) ; }
+static void let_go(void) { atomic_flag_clear(&busy); }
+
+/* A call by its path, if it is below the folder. A new name is noted with the one before, and a zero between them. */
+static void note_path(enum named sort, const char *path, const char *to) {
+    if (!folder || !*folder || strncmp(to ? to : path, folder, strlen(folder)))
+        return;
+    char text[2 * 4096];
+    int length = to ? snprintf(text, sizeof text, "%s%c%s", path, 0, to) : snprintf(text, sizeof text, "%s", path);
+    hold();
+    note((enum sort)sort, 0, 0, length, text);
+    let_go();
+}
+
+static void note_open(enum named sort, int fd) {
+    if (!folder || !*folder)
+        return;
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = 0;
+        note_path(sort, path, NULL);
+    }
+}
+
 static int is_counted(enum sort sort) {
     switch (sort) {
     case WRITE: return !strcmp(call, "write") || !strcmp(call, "any");
@@ -123,9 +154,6 @@ static int fails(enum sort sort) {
     return 1;
 }
 
-static void hold(void) { while (atomic_flag_test_and_set(&busy)) ; }
-static void let_go(void) { atomic_flag_clear(&busy); }
-
 static ssize_t put(int fd, const void *bytes, size_t length, int64_t offset) {
     return offset < 0 ? syscall(SYS_write, fd, bytes, length) : syscall(SYS_pwrite64, fd, bytes, length, offset);
 }
@@ -133,8 +161,10 @@ static ssize_t put(int fd, const void *bytes, size_t length, int64_t offset) {
 /* An offset below zero: where the file stands. */
 static ssize_t write_at(int fd, const void *bytes, size_t length, int64_t offset) {
     int file = file_of(fd);
-    if (!file)
+    if (!file) {
+        note_open(WRITTEN, fd);
         return put(fd, bytes, length, offset);
+    }
     hold();
     int64_t place = offset < 0 ? syscall(SYS_lseek, fd, 0, SEEK_CUR) : offset;
     ssize_t done;
@@ -152,8 +182,12 @@ static ssize_t write_at(int fd, const void *bytes, size_t length, int64_t offset
 
 static int sync_file(int fd, int number) {
     int file = file_of(fd);
-    if (!file)
-        return syscall(number, fd);
+    if (!file) {
+        int done = syscall(number, fd);
+        if (done == 0)
+            note_open(SYNCED, fd);
+        return done;
+    }
     hold();
     int done = -1;
     if (fails(SYNC)) {
@@ -214,3 +248,17 @@ int fsync(int fd) { return sync_file(fd, SYS_fsync); }
 int fdatasync(int fd) { return sync_file(fd, SYS_fdatasync); }
 int ftruncate(int fd, off_t length) { return truncate_file(fd, length); }
 int ftruncate64(int fd, off64_t length) { return truncate_file(fd, length); }
+
+int rename(const char *from, const char *to) {
+    int done = syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+    if (done == 0)
+        note_path(NAMED, from, to);
+    return done;
+}
+
+int mkdir(const char *path, mode_t mode) {
+    int done = syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+    if (done == 0)
+        note_path(FOLDER, path, NULL);
+    return done;
+}

@@ -83,6 +83,13 @@ impl Shim {
         variables
     }
 
+    /// As [`Shim::variables_with_journal`], with the files and folders below this one by their paths.
+    pub fn variables_with_paths(&self, failing: Failing, folder: &Path) -> Vec<(&'static str, String)> {
+        let mut variables = self.variables_with_journal(failing);
+        variables.push(("TENURE_FAULT_FOLDER", folder.display().to_string()));
+        variables
+    }
+
     /// The environment of a child whose clock on the wall is off by what [`Shim::set_clock`] said last.
     pub fn with_clock(&self, seconds: i64) -> Vec<(&'static str, String)> {
         self.set_clock(seconds);

@@ -143,13 +143,13 @@ impl Files {
     /// Held shared from before content of this hash gets its place until its entry is written, and alone by who removes it.
     fn place(&self, sha256: &str) -> io::Result<File> {
         let folder = self.folder.join("places");
-        private().recursive(true).create(&folder)?;
+        make_folder(&folder)?;
         File::options().create(true).append(true).open(folder.join(sha256.get(..2).unwrap_or("00")))
     }
 
     /// Held while something is written under a name that nobody looks for.
     fn lock(&self) -> io::Result<File> {
-        private().recursive(true).create(&self.folder)?;
+        make_folder(&self.folder)?;
         File::options().create(true).append(true).open(self.folder.join("lock"))
     }
 

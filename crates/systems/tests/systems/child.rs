@@ -2,7 +2,7 @@
 
 use crate::claims::crash;
 use crate::program::{Program, TOLD};
-use crate::runs::erasing;
+use crate::runs::{erasing, power};
 use crate::voice::Voice;
 
 /// Not told to be anything, it is a test of its own: a child ends with its input.
@@ -28,6 +28,7 @@ async fn be(told: &str) {
             voice.say("idle");
             std::future::pending().await
         }
+        ["store", url] => power::store(url, voice).await,
         ["claim", url, claim] => crash::decompose(url, claim.parse().expect("an id"), voice).await,
         ["erase", url, folder, document] => {
             erasing::erase(url, folder, document.parse().expect("an id"), voice).await

@@ -22,5 +22,8 @@ mod workspaces;
 #[path = "../../../databases/tests/crash/program.rs"]
 #[allow(dead_code, reason = "the databases' tests need all of it")]
 mod program;
+#[path = "../../../databases/tests/crash/shim.rs"]
+#[allow(dead_code, reason = "the databases' tests need all of it")]
+mod shim;
 #[path = "../../../databases/tests/crash/voice.rs"]
 mod voice;

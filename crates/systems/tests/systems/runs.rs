@@ -5,6 +5,7 @@ pub mod erasing;
 mod leftovers;
 mod many;
 mod order;
+pub mod power;
 mod processes;
 mod scheduler;
 mod steps;
