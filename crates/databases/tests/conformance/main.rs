@@ -25,6 +25,7 @@ mod reading;
 mod requests;
 mod schema;
 mod sized;
+mod states;
 mod sweeping;
 mod tampering;
 mod tracing;
@@ -44,6 +45,10 @@ macro_rules! each {
 }
 
 conformance! {
+    // fault: M1
+    // covers: K-01, K-05, K-07
+    #[test] fn an_item_moves_exactly_if_its_table_has_the_row_and_the_guards_hold() { states }
+
     #[test] fn requests_of_one_item_are_decided_in_order_of_arrival() { batches }
     #[test] fn one_bad_request_of_a_hundred_fails_alone() { batches }
     // covers: K-04
@@ -191,6 +196,8 @@ conformance! {
     #[test] fn what_was_kept_long_enough_goes_and_its_log_stays() { pruning }
     #[test] fn a_key_of_what_was_removed_makes_a_new_item() { pruning }
     #[test] fn what_somebody_needs_is_not_removed() { pruning }
+    // fault: M4
+    #[test] fn what_has_ended_and_can_still_move_needs_what_it_is_linked_to() { pruning }
     // covers: K-26
     #[test] fn messages_are_kept_for_who_has_yet_to_hear_of_them() { pruning }
     #[test] fn of_two_prunes_one_removes() { pruning }

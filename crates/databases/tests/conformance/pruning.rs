@@ -103,6 +103,23 @@ pub async fn what_somebody_needs_is_not_removed<H: Harness>(bench: &Bench<H>) {
     assert!(!bench.reply(late).await.answer.is_yes(), "there is nothing to link to");
 }
 
+pub async fn what_has_ended_and_can_still_move_needs_what_it_is_linked_to<H: Harness>(bench: &Bench<H>) {
+    bench.keep_a_minute().await;
+    let linked = done(bench, "n1").await;
+    let payload = r#"{"claim_id":"c","truthbit_id":"t","validator_key":"k"}"#;
+    let links = vec![Link { label: "about".parse().unwrap(), to: linked }];
+    let judged = bench.create(Create { links, ..new("validation", payload) }).await;
+    assert!(bench.ask("api:test", submit(judged)).await.is_yes());
+    bench.wait(MINUTE);
+    // It has ended, and a newer judgement may still take its place.
+    assert_eq!(bench.state(judged).await, "submitted");
+    assert!(matches!(bench.reply(prune(linked)).await.answer, Answer::Refused(_)));
+    let newer = bench.create(new("validation", payload)).await;
+    assert!(bench.ask("api:test", submit(newer)).await.is_yes());
+    assert_eq!(bench.state(judged).await, "superseded");
+    assert!(bench.reply(prune(linked)).await.answer.is_yes(), "what is final needs nothing");
+}
+
 pub async fn messages_are_kept_for_who_has_yet_to_hear_of_them<H: Harness>(bench: &Bench<H>) {
     bench.keep_a_minute().await;
     let database = bench.database();

@@ -9,4 +9,5 @@ pub mod kit;
 mod lost;
 mod reasons;
 mod repository;
+mod states;
 mod worktrees;

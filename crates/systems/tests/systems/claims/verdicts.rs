@@ -7,7 +7,7 @@ use tenure::core::id::ItemId;
 use tenure::databases::outside::now;
 use tenure::databases::{PAGE_MAX, Query};
 use tenure_systems::claims::policy::{EvidenceType, Outcome, Status};
-use tenure_systems::claims::{NewEvidence, NewValidation, Part, Settings, VALIDATIONS_MAX};
+use tenure_systems::claims::{Judged, NewEvidence, NewValidation, Part, Settings, VALIDATIONS_MAX};
 
 use super::kit::{Office, judged, settings, until};
 use super::validating::evidence;
@@ -106,6 +106,52 @@ fn many_changes_are_one_computation_and_reading_is_none() {
         assert_eq!(page[0].1.claim.as_ref(), Some(&newer));
         let rest = api.verdict_history(claim, Some(page[0].0), 10).await.unwrap();
         assert_eq!(rest.iter().map(|(_, one)| one.claim.clone().unwrap()).collect::<Vec<_>>(), [verdict]);
+        running.drain().await;
+    });
+}
+
+/// The orders in which three things can come.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+// fault: M3
+// covers: C-09, C-10
+#[test]
+fn of_a_validator_the_judgement_that_was_handed_in_last_counts_in_whatever_order_they_come() {
+    on_kept(async |url| {
+        let office = Office::open(url).await;
+        let running = office.start(settings());
+        let seen = evidence(&office, "e").await;
+        let (ann, api) = (office.claims("human:ann"), office.claims("api:a"));
+        let outcomes = [Outcome::Supports, Outcome::Refutes, Outcome::Inconclusive];
+        for order in ORDERS {
+            let (claim, bits) = office.decomposed(&format!("it rained, {order:?}")).await;
+            let mut prepared = Vec::new();
+            for _ in outcomes {
+                let nothing =
+                    NewValidation { judged: Judged::default(), ..of(bits[0], seen, Outcome::Supports) };
+                prepared.push(ann.create_validation(nothing).await.unwrap().0.id);
+            }
+            for (at, number) in order.into_iter().enumerate() {
+                let said = judged(outcomes[number], 90, vec![seen]);
+                let submitted = ann.submit_validation(prepared[number], said).await.unwrap();
+                assert_eq!(submitted.status, "submitted", "{order:?}: {at}");
+                let asked = api.compute_verdict(claim).await.unwrap().computation_id;
+                office.tenure.wait(asked, PATIENCE).await.unwrap();
+                let verdict = api.verdict(claim).await.unwrap().claim.expect("it was computed").body;
+                // An inconclusive judgement takes the place of the one before it, and weighs nothing.
+                let counts = outcomes[number] != Outcome::Inconclusive;
+                let counted = counts.then(|| prepared[number].to_string());
+                assert_eq!(verdict.validation_ids, Vec::from_iter(counted), "{order:?}: {at}");
+                match outcomes[number] {
+                    Outcome::Supports => assert_eq!(verdict.status, Status::Supported, "{order:?}: {at}"),
+                    Outcome::Refutes => assert_eq!(verdict.status, Status::Refuted, "{order:?}: {at}"),
+                    Outcome::Inconclusive => {
+                        let decided = matches!(verdict.status, Status::Supported | Status::Refuted);
+                        assert!(!decided, "{order:?}: {at}: {:?}", verdict.status);
+                    }
+                }
+            }
+        }
         running.drain().await;
     });
 }
