@@ -248,6 +248,8 @@ impl Drop for Worker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use tenure_core::request::{Command, Due, Effects, Request, Sweep};
 
     use super::*;
@@ -263,7 +265,21 @@ mod tests {
             let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
             let document = serde_json::json!({ "document_id": "d" });
             let runs = tenure.create_all((0..10).map(|_| New::of("run", &document))).await;
-            let mut builder = tenure.worker("w").handle("run", async |_: Job| Ok(Done::default()));
+            let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let (now, seen) = (running.clone(), most.clone());
+            let work = move |_: Job| {
+                let (now, seen) = (now.clone(), seen.clone());
+                async move {
+                    seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    // As long as another takes to begin, if it may.
+                    for _ in 0..100 {
+                        tokio::task::yield_now().await;
+                    }
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    Ok(Done::default())
+                }
+            };
+            let mut builder = tenure.worker("w").concurrency(10).handle("run", work);
             builder.poll_min = NEVER;
             let worker = builder.start().unwrap();
             for run in runs {
@@ -271,6 +287,7 @@ mod tests {
                 assert_eq!(&**whole.item.state_name(), "COMPLETED");
             }
             worker.drain().await;
+            assert_eq!(most.load(Ordering::SeqCst), 1, "no two runs of a document overlap");
         });
     }
 

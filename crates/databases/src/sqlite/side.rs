@@ -300,7 +300,7 @@ mod tests {
     fn servers_that_come_and_go_never_overlap() {
         use std::sync::atomic::{AtomicU32, Ordering};
         let (_folder, database) = scratch();
-        let inside = AtomicU32::new(0);
+        let (inside, seats) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -308,11 +308,15 @@ mod tests {
                         if let Claimed::Ours(seat) = claim(&database).unwrap() {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
                             inside.fetch_sub(1, Ordering::SeqCst);
+                            seats.fetch_add(1, Ordering::SeqCst);
                             drop(seat);
                         }
                     }
                 });
             }
         });
+        // A claim is refused only while another one is granted.
+        assert!(seats.load(Ordering::SeqCst) > 0, "no claim was granted");
+        assert!(matches!(claim(&database).unwrap(), Claimed::Ours(_)), "all have gone");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure_core::answer::Answer;
 use tenure_core::code::Code;
 use tenure_core::id::ItemId;
 use tenure_core::item::{Item, Link};
@@ -201,6 +202,10 @@ pub async fn a_key_or_name_of_another_store_is_another<H: Harness>(bench: &Bench
     bench.run("worker:a/1", here).await;
     let leased = bench.reply(in_store("other", request("worker:a/1", acquire(&["run"], 5)))).await;
     assert_eq!(leases(leased.answer).len(), 1, "the key is held in another store only");
+    let mine = bench.create(named("n", new("job", "{}"))).await;
+    let theirs = bench.reply(in_store("other", create(named("n", new("job", "{}"))))).await;
+    let (true, Answer::Created(other)) = (theirs.fresh, &theirs.answer) else { panic!("{theirs:?}") };
+    assert_ne!(other.id, mine, "the name is taken in another store only");
 }
 
 /// An item keeps the lifecycle it was created under; those created later get the new one.

@@ -54,23 +54,28 @@ fn a_connection_that_is_lost_in_a_transaction_leaves_nothing() {
             request.needs(&tx.tables(), &mut need);
             if lost_after == 0 {
                 kill(&kit).await;
-                match tx.lock(&need).await {
-                    // It had no connection to lose yet, or lost it and knows.
-                    Ok(_) | Err(Error::Unavailable(_)) => continue,
-                    Err(other) => panic!("{other}"),
-                }
             }
-            let world = tx.lock(&need).await.unwrap();
+            let world = match (tx.lock(&need).await, lost_after) {
+                (Ok(world), _) => world,
+                // It has lost its connection, and knows.
+                (Err(Error::Unavailable(_)), 0) => continue,
+                (Err(other), _) => panic!("{other}"),
+            };
             let decision = tenure_core::decide::decide(&world, &request, &mut draw());
             let rows: Vec<_> = decision.changes.clone();
+            let planned =
+                rows.iter().filter(|row| !matches!(row, tenure_core::world::Change::Entry(_))).count();
+            if lost_after == 0 {
+                // It had no connection to lose yet: with a new one it works.
+                assert_eq!(tx.write(&rows).await, Ok(planned));
+                continue;
+            }
             if lost_after == 1 {
                 kill(&kit).await;
                 let lost = tx.write(&rows).await;
                 assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
                 continue;
             }
-            let planned =
-                rows.iter().filter(|row| !matches!(row, tenure_core::world::Change::Entry(_))).count();
             assert_eq!(tx.write(&rows).await, Ok(planned));
             kill(&kit).await;
             let entries: Vec<_> = rows

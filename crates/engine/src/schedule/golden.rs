@@ -129,6 +129,8 @@ fn one_time_of_the_day_comes_once_a_day_whatever_clocks_do() {
                 assert!(found != day || day == first_day, "{name} {expression} comes twice on {day}");
                 day = found;
             }
+            let last = local(until, &zone).date();
+            assert!(day == last || day == last.yesterday().unwrap(), "{name} {expression} ends on {day}");
         }
     }
 }

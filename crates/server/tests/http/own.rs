@@ -138,6 +138,7 @@ fn nobody_gets_a_work_order_without_an_approval() {
     on_each(async |service| {
         let Callers { admin, good, .. } = Callers::of(&service).await;
         let planned = json!({ "event_id": "e", "ticket_id": "t", "number": 1 });
+        let mut holders = Vec::new();
         for (role, token) in &good {
             for kind in ["work_order", "gate"] {
                 let new = json!({ "kind": kind, "payload": planned });
@@ -155,9 +156,16 @@ fn nobody_gets_a_work_order_without_an_approval() {
                         .await
                         .no(403, "FORBIDDEN");
                     assert!(no["detail"].as_str().unwrap().contains(kind), "{no}");
+                    holders.push(*role);
                 }
             }
         }
+        holders.sort_unstable();
+        assert_eq!(
+            holders,
+            ["admin", "admin", "worker", "worker"],
+            "the roles that can hold a job were refused"
+        );
         for kind in ["work_order", "gate", "schedule"] {
             let path = format!("/v1/items?kind={kind}");
             let found = as_who(&service, &admin, Method::GET, &path, Value::Null).await.yes(200);

@@ -47,10 +47,13 @@ fn what_every_document_is_about_is_as_expected() {
 
 #[test]
 fn what_was_found_stands_where_it_is_said_to_stand() {
+    let lists = ["dates", "amounts", "percentages", "measures", "names", "pairs"];
+    let mut counts = [0; 6];
     for name in DOCUMENTS {
         let extracted = extracted(&document(name)).unwrap();
         let found = serde_json::to_value(interpreted(&document(name)).unwrap()).unwrap();
-        for list in ["dates", "amounts", "percentages", "measures", "names", "pairs"] {
+        for (list, count) in lists.into_iter().zip(&mut counts) {
+            *count += found[list].as_array().unwrap().len();
             for item in found[list].as_array().unwrap() {
                 let number = |field: &str| item[field].as_u64().unwrap() as usize;
                 let there = &extracted.blocks[number("block")].text[number("start")..number("end")];
@@ -59,6 +62,7 @@ fn what_was_found_stands_where_it_is_said_to_stand() {
             }
         }
     }
+    assert!(counts.iter().all(|count| *count > 0), "each list has something: {lists:?} {counts:?}");
 }
 
 //
