@@ -76,3 +76,9 @@ pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;
 pub use worker::{Done, Failure, Handler, Job, LEASE_MARGIN, LEASE_RENEWAL, Lines, Worker, WorkerBuilder};
+
+/// The README's examples: `cargo test --doc` compiles them as they are printed.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[derive(Debug)]
+pub struct Readme;

@@ -6,6 +6,7 @@ mod operations;
 mod outcomes;
 mod places;
 mod promises;
+mod readme;
 mod retention;
 mod working;
 
