@@ -70,6 +70,8 @@ pub enum Error {
     LostRace(String),
     /// The database can not be reached or can not write. Nothing was written; callers may retry later.
     Unavailable(String),
+    /// Another process holds a lock on the database and did not release it in time. Nothing was written.
+    Locked(String),
     /// The database answered a statement with an error that is about the statement, or wrote other rows than it was
     /// told to. Nothing was written.
     Statement(String),
@@ -82,7 +84,7 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Error::LostRace(why) => write!(f, "lost a race: {why}"),
-            Error::Unavailable(why) => write!(f, "the database is unavailable: {why}"),
+            Error::Unavailable(why) | Error::Locked(why) => write!(f, "the database is unavailable: {why}"),
             Error::Statement(why) => write!(f, "the database refused a statement: {why}"),
             Error::Unknown(why) => write!(f, "whether it was written is unknown: {why}"),
         }
@@ -94,7 +96,7 @@ impl std::error::Error for Error {}
 impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
-            Error::LostRace(_) | Error::Unavailable(_) | Error::Unknown(_) => true,
+            Error::LostRace(_) | Error::Unavailable(_) | Error::Locked(_) | Error::Unknown(_) => true,
             Error::Statement(_) => false,
         }
     }

@@ -299,7 +299,7 @@ fn another_process_that_writes_is_waited_for_and_not_for_ever() {
     let stranger = place.stranger();
     stranger.execute_batch("begin immediate").unwrap();
     let error = block_on(database.begin(BatchId(1))).unwrap_err();
-    let Error::Unavailable(why) = &error else { panic!("{error:?}") };
+    let Error::Locked(why) = &error else { panic!("{error:?}") };
     assert!(why.contains("busy") && error.is_retryable(), "{why}");
     assert_eq!(
         block_on(database.list(&Query { limit: 1, ..Query::default() })),

@@ -39,7 +39,7 @@ use crate::config::Config;
 use crate::outcome::{Error, USAGE};
 use crate::output::Output;
 
-pub use at::{At, Db, Near, OtherDb, Place, Reach, There};
+pub use at::{At, DEFAULT, Db, OtherDb, Place, Reach, There};
 pub use bench::{Bench, BenchOf, BenchStore, BenchSystem, BenchTodos, EndToEnd, Measurement};
 pub use chaos::Chaos;
 pub use claim::{Claim, ClaimCreate, ClaimEnqueue, ClaimValidate, ClaimVerdict};

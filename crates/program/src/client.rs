@@ -33,6 +33,7 @@ use tower::ServiceExt;
 use crate::cli::{At, Place, Reach};
 use crate::database::{self, Access};
 use crate::outcome::{Error, Refused};
+use crate::places;
 use events::Events;
 use socket::Socket;
 
@@ -68,6 +69,8 @@ pub struct Client {
     trace: Option<String>,
     /// How long an answer is waited for.
     patience: Duration,
+    /// Another place, which is asked for what is not found in this one.
+    further: Option<Box<At>>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,10 +106,14 @@ impl Client {
         access: Access,
         loops: Loops,
     ) -> Result<Client, Error> {
-        Client::with(reach, store, access, loops, Settings::default()).await
+        let mut places = places::of(reach, store.as_ref(), access)?;
+        let further = (places.len() > 1).then(|| places.swap_remove(1)).map(Box::new);
+        let At { reach, store } = places.swap_remove(0);
+        let client = Client::with(&reach, store, access, loops, Settings::default()).await?;
+        Ok(Client { further, ..client })
     }
 
-    /// The same, with these settings for tasks where it opens the database itself.
+    /// A client of exactly this place, with these settings for tasks where it opens the database itself.
     pub async fn with(
         reach: &Reach,
         store: Option<Store>,
@@ -126,7 +133,8 @@ impl Client {
             Way::There(_) => token(reach)?,
         };
         let trace = std::env::var("TRACEPARENT").ok();
-        Ok(Client { way, store, token, actor: None, trace, patience: PATIENCE + WAIT_MAX })
+        let patience = PATIENCE + WAIT_MAX;
+        Ok(Client { way, store, token, actor: None, trace, patience, further: None })
     }
 
     /// On the database itself, whether a server runs on it or not: whoever can open it needs no token.
@@ -138,7 +146,7 @@ impl Client {
         let (loops, todos) = (Loops::LeftToOthers, Settings::default());
         let way = Way::Here(here(url, reach.files.as_deref(), loops, todos).await?);
         let patience = PATIENCE + WAIT_MAX;
-        Ok(Client { way, store: None, token: None, actor: None, trace: None, patience })
+        Ok(Client { way, store: None, token: None, actor: None, trace: None, patience, further: None })
     }
 
     /// The same, as somebody else. A token says for itself who its bearer is.
@@ -179,8 +187,22 @@ impl Client {
     }
 
     async fn ask(&self, method: Method, target: Target, body: Option<Vec<u8>>) -> Result<Reply, Error> {
-        let target = target.with("store", self.store.as_ref());
-        let request = self.request(method, &target.to_string(), body.unwrap_or_default())?;
+        let body = body.unwrap_or_default();
+        match (&self.further, self.ask_here(&method, &target, body.clone()).await) {
+            (Some(further), Err(Error::Refused(no))) if no.code == "NOT_FOUND" => {
+                let At { reach, store } = &**further;
+                let (access, loops) = (Access::Existing, Loops::LeftToOthers);
+                let client = Client::with(reach, store.clone(), access, loops, Settings::default()).await?;
+                let client = Client { actor: self.actor.clone(), patience: self.patience, ..client };
+                client.ask_here(&method, &target, body).await
+            }
+            (_, answered) => answered,
+        }
+    }
+
+    async fn ask_here(&self, method: &Method, target: &Target, body: Vec<u8>) -> Result<Reply, Error> {
+        let target = target.clone().with("store", self.store.as_ref());
+        let request = self.request(method.clone(), &target.to_string(), body)?;
         self.answered(request, self.patience).await.and_then(text)
     }
 
@@ -257,7 +279,9 @@ impl Client {
 
     fn refused(&self, status: u16, bytes: &[u8]) -> Error {
         match serde_json::from_slice::<Refused>(bytes) {
-            Ok(refused) if status >= 500 => Error::Unavailable { code: refused.code, detail: refused.detail },
+            Ok(Refused { code, which, detail, .. }) if status >= 500 => {
+                Error::Unavailable { code, which, detail }
+            }
             Ok(refused) => Error::Refused(Box::new(refused)),
             Err(_) => self.unanswered(format!("it answers {status}, and not as Tenure does")),
         }

@@ -27,7 +27,7 @@ mod schedule;
 mod serve;
 mod session;
 mod ticket;
-mod todo;
+pub mod todo;
 mod token;
 mod validate;
 mod verify;

@@ -17,6 +17,7 @@ mod config;
 mod database;
 mod outcome;
 mod output;
+mod places;
 mod progress;
 mod scratch;
 mod source;

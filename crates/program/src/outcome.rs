@@ -10,6 +10,8 @@ use tenure_databases::replay::Stopped;
 use tenure_databases::sqlite::side::Server;
 use tenure_databases::url::{NotAUrl, SecretUrl};
 
+use crate::cli::DEFAULT;
+
 /// How a command ended, mildest first: of several, the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outcome {
@@ -110,6 +112,8 @@ pub struct Refused {
     /// What is not proved, each with why.
     #[serde(default)]
     pub failing: Vec<String>,
+    /// The cause of a wait that was too long.
+    pub which: Option<String>,
     /// Whose it is, and until when.
     pub owner_id: Option<String>,
     pub lease_expires_at: Option<String>,
@@ -176,8 +180,13 @@ pub enum Error {
     Output(#[from] io::Error),
     #[error("{}: {}", .0.code, .0.detail)]
     Refused(Box<Refused>),
-    #[error("{code}: {detail}")]
-    Unavailable { code: String, detail: String },
+    #[error("{code}: {}{detail}", first_word(.which))]
+    Unavailable {
+        code: String,
+        /// The cause of a wait that was too long: `timeout` or `lock`.
+        which: Option<String>,
+        detail: String,
+    },
     #[error("no server at {url}: {why}")]
     NoServer { url: String, why: String },
     #[error("{url} is not the address of a server: {why}")]
@@ -215,7 +224,30 @@ pub enum Error {
     Config { file: String, line: usize, what: String },
 }
 
+/// The code of a task list that did not answer in time.
+pub const TIMEOUT_OR_LOCK: &str = "VALIDATE_TIMEOUT_OR_LOCK";
+/// Another process holds what was waited for.
+pub const LOCK: &str = "lock";
+
 impl Error {
+    /// The same error of a command about tasks: a locked list has its own code.
+    pub fn of_tasks(self) -> Error {
+        let is_locked = match &self {
+            Error::Database(error)
+            | Error::Engine(tenure::Error::Database(error))
+            | Error::Replay { stopped: Stopped::Database { error, written: 0 }, .. } => {
+                matches!(error, tenure_databases::Error::Locked(_))
+            }
+            Error::Sqlite(error) | Error::Open(tenure::OpenError::Sqlite(error)) => error.is_locked(),
+            _ => false,
+        };
+        if !is_locked {
+            return self;
+        }
+        let detail = format!("{self}; nothing was changed");
+        Error::Unavailable { code: TIMEOUT_OR_LOCK.into(), which: Some(LOCK.into()), detail }
+    }
+
     /// The world failed and may come back: whoever asked before may ask again.
     pub fn may_pass(&self) -> bool {
         matches!(self, Error::NoServer { .. } | Error::Unavailable { .. })
@@ -230,8 +262,17 @@ impl Error {
         });
         match self {
             Error::Refused(refused) => {
-                let Refused { code, detail, allowed, state, fix, failing, owner_id, lease_expires_at } =
-                    &**refused;
+                let Refused {
+                    code,
+                    detail,
+                    allowed,
+                    state,
+                    fix,
+                    failing,
+                    which: _,
+                    owner_id,
+                    lease_expires_at,
+                } = &**refused;
                 (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
                 let until = ("lease_expires_at", lease_expires_at);
                 let more = [("state", state), ("fix", fix), ("owner_id", owner_id), until];
@@ -245,8 +286,11 @@ impl Error {
                     }
                 }
             }
-            Error::Unavailable { code, detail } => {
+            Error::Unavailable { code, which, detail } => {
                 (document["code"], document["detail"]) = (code.as_str().into(), detail.as_str().into());
+                if let Some(which) = which {
+                    document["which"] = which.as_str().into();
+                }
             }
             _ => {}
         }
@@ -278,7 +322,15 @@ impl Error {
             Error::TooLong { .. } => "a lifecycle is a document that people read; is this the right file?".into(),
             Error::NotText { .. } => "save it as UTF-8; or is this the wrong file?".into(),
             Error::NothingInside { .. } => "name a folder with lifecycle files, or the files themselves".into(),
-            Error::NoDatabase { .. } => "name one by its URL, as in --db sqlite:tenure.db".into(),
+            Error::NoDatabase { url } if url.reveal() == DEFAULT => {
+                "`tenure serve` or `tenure job submit` creates it here; `tenure todo add` creates the task list of a git repository".into()
+            }
+            Error::NoDatabase { url } if url.reveal().starts_with("memory:") => {
+                "it ends with the process that uses it; name a file or a server, as in --db sqlite:FILE".into()
+            }
+            Error::NoDatabase { url } => {
+                format!("check the path; `tenure serve --db {url}` creates a database there")
+            }
             Error::NotAUrl(_) => "for example --db sqlite:tenure.db".into(),
             Error::NotInto(_) => "for example --into sqlite:copy.db".into(),
             Error::IsDatabase { file } => format!("`tenure verify sqlite:{file}` verifies a database"),
@@ -324,7 +376,10 @@ impl Error {
             Error::Interrupted => "run it again when there is time".into(),
             Error::Output(_) => "make room or choose another place, then run the command again".into(),
             Error::Refused(refused) => refused.what_to_do(),
-            Error::Unavailable { code, .. } if code == "VALIDATE_TIMEOUT_OR_LOCK" => {
+            Error::Unavailable { which: Some(which), .. } if which == LOCK => {
+                "try again when the other process has ended, or end it".into()
+            }
+            Error::Unavailable { code, .. } if code == TIMEOUT_OR_LOCK => {
                 "make what it waited for faster, or give it more time with --timeout".into()
             }
             Error::Unavailable { .. } => "try again; if it stays so, look whether the database runs and has room".into(),
@@ -404,6 +459,10 @@ fn whereabouts(server: &Option<Server>) -> String {
         Some(server) => format!(", at {} by process {}", server.address, server.pid),
         None => ", by one that has just begun".into(),
     }
+}
+
+fn first_word(which: &Option<String>) -> String {
+    which.as_ref().map_or(String::new(), |which| format!("{which}: "))
 }
 
 fn because(reason: &Option<String>) -> String {

@@ -162,7 +162,9 @@ impl From<code::Problem> for Problem {
 impl From<databases::Error> for Problem {
     fn from(error: databases::Error) -> Problem {
         match error {
-            databases::Error::Unavailable(why) => Problem::unavailable(format!("{why}; try again")),
+            databases::Error::Unavailable(why) | databases::Error::Locked(why) => {
+                Problem::unavailable(format!("{why}; try again"))
+            }
             databases::Error::LostRace(why) => {
                 Problem::unavailable(format!("nothing was written ({why}); try again"))
             }

@@ -37,7 +37,7 @@ use tenure::core::hash::Hash;
 use tenure::databases::batch::Reply;
 
 pub use asked::{New, Proved};
-pub use refusal::{ACQUIRE, Error, Refusal};
+pub use refusal::{ACQUIRE, Error, Refusal, acquire_as};
 pub use session::Session;
 pub use task::{Attestation, KeptReceipt, Task};
 use workspace::{Facts, Protected};

@@ -56,9 +56,7 @@ pub(super) fn error_of(error: &rusqlite::Error) -> Error {
     };
     match code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
-            Error::Unavailable(format!(
-                "the database file is busy: another process is writing to it ({error})"
-            ))
+            Error::Locked(format!("the database file is busy: another process is writing to it ({error})"))
         }
         ErrorCode::DiskFull => {
             Error::Unavailable(format!("no space is left for the database file ({error})"))

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::fault::error_of;
 use super::{Options, migrate, mounts};
+use crate::Error;
 
 /// Why a database was not opened, in words that say what to do.
 #[derive(Debug)]
@@ -73,6 +75,13 @@ impl fmt::Display for OpenError {
             OpenError::Lifecycle(why) => write!(f, "{why}"),
             OpenError::Sqlite(error) => write!(f, "the database can not be opened: {error}"),
         }
+    }
+}
+
+impl OpenError {
+    /// Whether another process holds a lock on the file.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, OpenError::Sqlite(error) if matches!(error_of(error), Error::Locked(_)))
     }
 }
 

@@ -161,7 +161,7 @@ impl<'a, D: Database> Worker<'a, D> {
     async fn fail(&self, error: &Error) {
         let sort = match error {
             Error::LostRace(_) => "lost-race",
-            Error::Unavailable(_) => "unavailable",
+            Error::Unavailable(_) | Error::Locked(_) => "unavailable",
             Error::Statement(_) => "statement",
             Error::Unknown(_) => "unknown",
         };

@@ -8,8 +8,12 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use tenure_core::word::Store;
 
 use super::store;
-use crate::outcome;
+use crate::database::Access;
+use crate::{outcome, places};
 use tenure_databases::url::SecretUrl;
+
+/// The database of a folder.
+pub const DEFAULT: &str = "sqlite:tenure.db";
 
 /// Where to, who asks, and in which store.
 #[derive(Args, Clone, Debug)]
@@ -25,6 +29,8 @@ pub struct At {
 #[derive(Clone, Debug)]
 pub struct Reach {
     pub place: Place,
+    /// Whether the command line or the environment names the place. A place from `tenure.toml` does not count.
+    pub is_named: bool,
     pub token: Option<String>,
     pub token_file: Option<String>,
     /// Where the files of documents are, if not beside the database.
@@ -58,7 +64,7 @@ impl std::fmt::Display for Place {
 #[derive(Args, Debug)]
 struct Flags {
     /// The database, as in sqlite:tenure.db; if a server runs on that file, it is asked
-    #[arg(long, value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
+    #[arg(long, value_name = "URL", env = "TENURE_DB", default_value = DEFAULT)]
     db: SecretUrl,
     /// The server, as in http://127.0.0.1:7878
     #[arg(long, value_name = "URL", env = "TENURE_URL")]
@@ -89,7 +95,7 @@ impl FromArgMatches for Reach {
         let flags = Flags::from_arg_matches(matches)?;
         let place = nearest(matches, flags.db, flags.url)?;
         let Flags { token, token_file, files, .. } = flags;
-        Ok(Reach { place, token, token_file, files })
+        Ok(Reach { place, is_named: is_named(matches), token, token_file, files })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -137,34 +143,6 @@ impl FromArgMatches for There {
     }
 }
 
-/// As [`Reach`], and whether somebody named it; what is only configured does not count.
-#[derive(Clone, Debug)]
-pub struct Near {
-    pub reach: Reach,
-    pub is_named: bool,
-}
-
-impl Args for Near {
-    fn augment_args(command: Command) -> Command {
-        Flags::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Flags::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for Near {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Near, Error> {
-        Ok(Near { reach: Reach::from_arg_matches(matches)?, is_named: is_named(matches) })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Near::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
 fn is_named(matches: &ArgMatches) -> bool {
     let named = |name| matches.value_source(name).is_some_and(|source| source > ValueSource::DefaultValue);
     named("db") || named("url")
@@ -172,16 +150,21 @@ fn is_named(matches: &ArgMatches) -> bool {
 
 /// Which database, for commands that need it itself.
 #[derive(Clone, Debug)]
-pub struct Db(Place);
+pub struct Db {
+    place: Place,
+    is_named: bool,
+}
 
 impl Db {
     pub fn of(url: &SecretUrl) -> Db {
-        Db(Place::Database(url.clone()))
+        Db { place: Place::Database(url.clone()), is_named: true }
     }
 
-    pub fn url(&self) -> Result<&SecretUrl, outcome::Error> {
-        match &self.0 {
-            Place::Database(url) => Ok(url),
+    /// The URL of the database, by the rule of [`places`].
+    pub fn url(&self, access: Access) -> Result<SecretUrl, outcome::Error> {
+        match &self.place {
+            Place::Database(url) if self.is_named => Ok(url.clone()),
+            Place::Database(url) => places::database(url, access),
             Place::Server(url) => Err(outcome::Error::WantsDatabase { url: url.clone() }),
         }
     }
@@ -191,7 +174,7 @@ impl Db {
 #[derive(Args, Clone, Debug)]
 pub struct Kept {
     /// The database, as in sqlite:tenure.db
-    #[arg(id = "db", long = "db", value_name = "URL", env = "TENURE_DB", default_value = "sqlite:tenure.db")]
+    #[arg(id = "db", long = "db", value_name = "URL", env = "TENURE_DB", default_value = DEFAULT)]
     pub url: SecretUrl,
 }
 
@@ -220,7 +203,8 @@ impl FromArgMatches for Db {
         let flags = DbFlags::from_arg_matches(matches)?;
         let (by_db, by_url) = (matches.value_source("db"), matches.value_source("url"));
         let url = flags.url.filter(|_| by_url > by_db || by_url == Some(ValueSource::CommandLine));
-        nearest(matches, flags.kept.url, url).map(Db)
+        let place = nearest(matches, flags.kept.url, url)?;
+        Ok(Db { place, is_named: is_named(matches) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

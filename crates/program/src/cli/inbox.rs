@@ -1,9 +1,8 @@
 //! The arguments of `tenure inbox`.
 
 use clap::{Args, Subcommand};
-use tenure_core::word::Store;
 
-use super::{Form, Near, store};
+use super::{At, Form};
 
 /// List everything that waits for a person, and say yes or no to it
 ///
@@ -28,10 +27,7 @@ pub struct Inbox {
 #[derive(Args, Clone, Debug)]
 pub struct InboxAt {
     #[command(flatten)]
-    pub near: Near,
-    /// The namespace; nothing crosses it
-    #[arg(long, value_name = "NAME", env = "TENURE_STORE", value_parser = store)]
-    pub store: Option<Store>,
+    pub there: At,
     /// The name of the agent who asks. Left out it is a person: you
     #[arg(long, value_name = "NAME", env = "TENURE_AGENT")]
     pub agent: Option<String>,

@@ -25,7 +25,7 @@ Commands on work take one of these, the nearest wins (the command line over the 
 
 | | Environment | |
 |---|---|---|
-| `--db URL` | `TENURE_DB` | a database: `sqlite:FILE` (`sqlite:tenure.db` where nothing is said) or `postgres://…`. If a server runs on that file, it is asked |
+| `--db URL` | `TENURE_DB` | a database: `sqlite:FILE` or `postgres://…`. Where nothing is said: `sqlite:tenure.db`, and for what is not there the task list of the git repository, `.tenure/todo.db`; what creates a database creates the first. If a server runs on that file, it is asked |
 | `--url URL` | `TENURE_URL` | a server: `http://127.0.0.1:7878` |
 | `--store NAME` | `TENURE_STORE` | the namespace |
 | `--token TOKEN` | `TENURE_TOKEN` | who asks a server |

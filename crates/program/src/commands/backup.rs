@@ -18,7 +18,7 @@ use crate::output::{Output, Progress};
 pub fn run(arguments: &Backup, output: &mut Output) -> Result<Outcome, Error> {
     let to = Path::new(&arguments.file);
     let shown = to.display();
-    let url = arguments.db.url()?;
+    let url = &arguments.db.url(Access::Existing)?;
     let place = database::parse(url, Access::Existing)?;
     if to.exists() {
         return Err(Error::Exists { file: arguments.file.clone(), may_force: false });

@@ -13,7 +13,7 @@ use crate::outcome::{Error, Outcome};
 use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, count, grouped, styled};
 
 pub fn run(arguments: &Doctor, output: &mut Output) -> Result<Outcome, Error> {
-    let given = arguments.db.url()?;
+    let given = &arguments.db.url(Access::Existing)?;
     let url = database::parse(given, Access::Existing)?;
     let all = output.meanwhile("asking …", || examine(&url, given))?;
     if arguments.form.json {

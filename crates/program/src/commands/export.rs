@@ -18,7 +18,7 @@ use crate::output::{Output, Progress};
 use crate::source::STDIN;
 
 pub fn run(arguments: &Export, output: &mut Output) -> Result<Outcome, Error> {
-    let url = arguments.db.url()?;
+    let url = &arguments.db.url(Access::Existing)?;
     match arguments.file.as_deref() {
         None | Some(STDIN) => {
             let mut out = BufWriter::with_capacity(1 << 16, output);

@@ -6,15 +6,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
+use tenure_systems::todos::Settings;
 
 use super::asker::asker;
-use super::todo::desk::{decided, file, here, repository};
-use crate::cli::{At, Inbox, InboxAt, InboxOf, InboxSaid, Place};
+use super::todo::desk::decided;
+use crate::cli::{Inbox, InboxAt, InboxOf, InboxSaid};
 use crate::client::{Client, Loops, Target};
 use crate::commands::item::shown::to_the_second;
-use crate::database::{Access, parse, run as block_on};
+use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
 use crate::output::Output;
+use crate::places;
 
 #[derive(Debug, Deserialize)]
 struct Waiting {
@@ -41,30 +43,17 @@ pub fn run(arguments: &Inbox, output: &mut Output) -> Result<Outcome, Error> {
     }
 }
 
-/// The place that was named; or else the database of this folder, and the list of this repository, as far as they are there.
+/// A client for each of the [`places`]. In a task list, claims that have lapsed are ended before an answer.
 async fn desks(at: &InboxAt, loops: Loops) -> Result<Vec<Client>, Error> {
-    let InboxAt { near, store, agent, session: _ } = at;
+    let InboxAt { there, agent, session: _ } = at;
     // A session goes with the word itself: the service knows whose it is.
     let who = asker(agent.as_deref(), None);
-    let list = match near.is_named {
-        true => None,
-        false => here()?.map(|workspace| file(&workspace)).filter(|file| file.is_file()),
-    };
     let mut desks = Vec::new();
-    let is_there = match &near.reach.place {
-        Place::Server(_) => true,
-        Place::Database(url) => !matches!(parse(url, Access::Existing), Err(Error::NoDatabase { .. })),
-    };
-    // Where there is nothing at all, that is told of the database.
-    if is_there || list.is_none() {
-        let at = At { reach: near.reach.clone(), store: store.clone() };
-        let client = Client::at(&at, Access::Existing).await?;
-        desks.push(client.acting(&who));
-    }
-    if let Some(list) = list {
-        let (reach, own) = repository(&list)?;
-        let store = store.clone().unwrap_or(own);
-        let client = Client::open(&reach, Some(store), Access::Existing, loops).await?;
+    for place in places::of(&there.reach, there.store.as_ref(), Access::Existing)? {
+        let is_list = place.reach.is_named && !there.reach.is_named;
+        let loops = if is_list { loops } else { Loops::LeftToOthers };
+        let client = Client::with(&place.reach, place.store, Access::Existing, loops, Settings::default());
+        let client = client.await.map_err(|error| if is_list { error.of_tasks() } else { error })?;
         desks.push(client.acting(&who));
     }
     Ok(desks)

@@ -19,7 +19,7 @@ struct Step {
 
 pub fn run(arguments: &Migrate, output: &mut Output) -> Result<Outcome, Error> {
     let applied = !arguments.dry_run;
-    let steps: Vec<Step> = match database::parse(arguments.db.url()?, Access::MayCreate)? {
+    let steps: Vec<Step> = match database::parse(&arguments.db.url(Access::MayCreate)?, Access::MayCreate)? {
         Url::Memory => Vec::new(),
         Url::Sqlite(path) => {
             let found =

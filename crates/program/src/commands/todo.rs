@@ -5,7 +5,7 @@ pub mod desk;
 mod done;
 mod gates;
 mod import;
-mod list;
+pub mod list;
 mod receipt;
 mod share;
 mod shown;
@@ -15,7 +15,7 @@ use crate::outcome::{Error, Outcome};
 use crate::output::Output;
 
 pub fn run(command: Todo, output: &mut Output) -> Result<Outcome, Error> {
-    match command {
+    let done = match command {
         Todo::Add(arguments) => change::add(&arguments, output),
         Todo::List(arguments) => list::run(&arguments, output),
         Todo::Show(arguments) => list::show(&arguments, output),
@@ -31,7 +31,8 @@ pub fn run(command: Todo, output: &mut Output) -> Result<Outcome, Error> {
         Todo::Import(arguments) => import::run(&arguments, output),
         Todo::Export(arguments) => share::export(&arguments, output),
         Todo::Join(arguments) => share::join(&arguments, output),
-    }
+    };
+    done.map_err(Error::of_tasks)
 }
 
 pub use receipt::checked as checked_receipt;

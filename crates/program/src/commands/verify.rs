@@ -18,9 +18,10 @@ use crate::source::STDIN;
 
 pub fn run(arguments: &Verify, output: &mut Output) -> Result<Outcome, Error> {
     let given = match &arguments.what {
-        Some(given) => given,
-        None => arguments.db.url()?,
+        Some(given) => given.clone(),
+        None => arguments.db.url(Access::Existing)?,
     };
+    let given = &given;
     let name = if given.reveal() == STDIN { "<stdin>".to_string() } else { given.to_string() };
     let report = match given.reveal() {
         url if url.starts_with("http://") || url.starts_with("https://") => {

@@ -7,6 +7,8 @@ mod docs;
 mod hopeless;
 mod judging;
 mod listing;
+mod locked;
+mod places;
 mod quick;
 mod receipts;
 mod repository;
@@ -35,7 +37,7 @@ fn a_repository_has_a_list_at_once() {
     ]);
     let list = repository.run(&["todo", "list"]).within(&inner).code(0);
     assert!(list.stdout.contains(&id) && list.stdout.contains("Write a.txt"), "{list:?}");
-    assert_eq!(repository.git(&["status", "--porcelain"]), "?? .tenure/\n", "only what ignores the rest");
+    assert_eq!(repository.git(&["status", "--porcelain"]), "", "Git sees nothing of the list");
     repository.run(&["todo", "claim", &id]).code(1);
     let session = repository.session("ann");
     let run = session.run(&["todo", "claim", &id]).code(1);

@@ -3,9 +3,24 @@
 use serde_json::{Map, Value};
 use tenure::core::answer::Answer;
 use tenure::core::code::Code;
+use tenure::databases;
 
 /// How one comes by a session. One that is dead would only be refused again, so it is forgotten first.
 pub const ACQUIRE: &str = r#"unset TENURE_SESSION; eval "$(tenure session acquire)""#;
+
+/// The same, for an agent of this name.
+pub fn acquire_as(agent: &str) -> String {
+    format!(r#"unset TENURE_SESSION; eval "$(tenure session acquire --agent {})""#, shell_word(agent))
+}
+
+/// As a shell takes it for one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@:+".contains(letter);
+    match text.chars().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
 
 /// A no: what is wrong, and what to do.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,9 +53,22 @@ impl Refusal {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Engine(#[from] tenure::Error),
+    Engine(tenure::Error),
     #[error("{}: {}", .0.code, .0.detail)]
     Refused(Box<Refusal>),
+}
+
+/// A locked task list has the code of a check that a lock held up, whichever operation meets the lock.
+impl From<tenure::Error> for Error {
+    fn from(error: tenure::Error) -> Error {
+        match error {
+            tenure::Error::Database(databases::Error::Locked(reason)) => {
+                let detail = format!("{reason}; nothing was changed; try again");
+                Refusal::new(Code::ValidateTimeoutOrLock, detail).with("which", "lock").into()
+            }
+            error => Error::Engine(error),
+        }
+    }
 }
 
 impl From<Refusal> for Error {
@@ -63,5 +91,15 @@ impl Error {
             Error::Engine(error) => error.code(),
             Error::Refused(refusal) => Some(refusal.code.clone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_word_of_a_shell() {
+        assert_eq!(["robo-2", "a b", "it's"].map(shell_word), ["robo-2", "'a b'", r"'it'\''s'"]);
     }
 }

@@ -109,21 +109,18 @@ impl Todos {
         workspace: Option<&Facts>,
         limit: Duration,
     ) -> Result<Report, Error> {
-        let refused = |which: &str, why: String| {
-            Error::from(Refusal::new(Code::ValidateTimeoutOrLock, why).with("which", which))
+        let too_late = |detail: String| {
+            Error::from(Refusal::new(Code::ValidateTimeoutOrLock, detail).with("which", "timeout"))
         };
         // A future that is ready at once would be heard even so.
         if limit.is_zero() {
-            return Err(refused("timeout", "no time is left to validate; nothing was changed".to_string()));
+            return Err(too_late("no time is left to validate; nothing was changed".to_string()));
         }
         match within(limit, self.look(scope, except, workspace)).await {
-            Err(_) => Err(refused(
-                "timeout",
-                format!("validating took longer than {} s; nothing was changed", limit.as_secs()),
-            )),
-            Ok(Err(Error::Engine(tenure::Error::Database(why)))) if why.is_retryable() => {
-                Err(refused("lock", format!("the database did not let us in: {why}; nothing was changed")))
-            }
+            Err(_) => Err(too_late(format!(
+                "validating took longer than {} s; nothing was changed",
+                limit.as_secs()
+            ))),
             Ok(looked) => looked,
         }
     }

@@ -21,8 +21,8 @@ use crate::outcome::{Error, Refused};
 
 /// The namespace of a repository's own list.
 const STORE: &str = "repo";
-/// What git sees of the folder: logs that were exported, and nothing else.
-const IGNORED: &str = "*\n!.gitignore\n!*.jsonl\n";
+/// What Git ignores in the folder: everything, this file too, except for logs that were exported to be committed.
+const IGNORED: &str = "*\n!*.jsonl\n";
 /// The task that is being decided, for whatever a gate runs.
 pub const DECIDING: &str = "TENURE_DECIDING";
 
@@ -183,7 +183,7 @@ pub fn url(file: &Path) -> SecretUrl {
 pub fn repository(file: &Path) -> Result<(Reach, Store), Error> {
     let place = Place::Database(url(file));
     let own = STORE.parse().map_err(tenure::Error::from)?;
-    Ok((Reach { place, token: None, token_file: None, files: None }, own))
+    Ok((Reach { place, is_named: true, token: None, token_file: None, files: None }, own))
 }
 
 /// The same, with its folder made. Several may make it at once.

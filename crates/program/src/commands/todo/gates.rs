@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::desk::DECIDING;
 use super::shown::Shown;
 use crate::commands::work::keeper::{Keeper, MARK};
-use crate::outcome::Error;
+use crate::outcome::{Error, TIMEOUT_OR_LOCK};
 use crate::time::Stopwatch;
 
 /// Of what a gate prints so much counts. A gate that says more says it to nobody.
@@ -49,8 +49,8 @@ impl Deadline {
 
     /// What did not come in time: `timeout` or `lock`.
     pub fn over(self, which: &str, what: &str) -> Error {
-        let detail = format!("{which}: {what} within {} s; nothing was changed", self.limit.as_secs());
-        Error::Unavailable { code: "VALIDATE_TIMEOUT_OR_LOCK".to_string(), detail }
+        let detail = format!("{what} within {} s; nothing was changed", self.limit.as_secs());
+        Error::Unavailable { code: TIMEOUT_OR_LOCK.to_string(), which: Some(which.to_string()), detail }
     }
 }
 

@@ -43,7 +43,7 @@ fn log(named: Option<&String>) -> Result<String, Error> {
 /// one is told where to go.
 fn list(named: &OtherDb, own: impl FnOnce(&Workspace) -> Result<PathBuf, Error>) -> Result<SecretUrl, Error> {
     match &named.0 {
-        Some(db) => db.url().cloned(),
+        Some(db) => db.url(Access::Existing),
         None => Ok(desk::url(&own(&here()?.ok_or(Error::NoRepository)?)?)),
     }
 }
