@@ -3,7 +3,11 @@
 //! `cmd:`, `test:` and `build:` run a command, `file_exists:` and `file_hash:` look at a file of the tree, `human:` waits for a person.
 //! `advisory` before it says that it is recorded and holds nothing up. A task's plan has any of them; a ticket has `cmd:`, `test:` and
 //! `human:`, and none that is advisory.
+//!
+//! A gate of a task may declare the files and folders that its result depends on, as in `in[Cargo.toml,src] test:cargo test`. Written
+//! back, they are sorted, so that equal declarations have one text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,6 +18,9 @@ use tenure::core::hash::{Hash, NotAHash};
 pub const GATE_BYTES_MAX: usize = 2 << 10;
 /// How an advisory gate begins.
 const ADVISORY: &str = "advisory ";
+/// How a declaration of paths begins and ends.
+const IN: &str = "in[";
+const END_OF_IN: char = ']';
 
 /// What a gate looks at.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +48,8 @@ pub enum Weight {
 pub struct Gate {
     pub check: Check,
     pub weight: Weight,
+    /// The files and folders that its result depends on, from the root of the tree. None: the whole tree.
+    pub paths: Option<BTreeSet<String>>,
 }
 
 impl Gate {
@@ -67,7 +76,8 @@ impl Gate {
     /// One of those that a ticket can have.
     pub fn of_ticket(text: &str) -> Result<Gate, NotAGate> {
         let fits = |gate: &Gate| {
-            gate.is_blocking() && matches!(gate.check, Check::Cmd(_) | Check::Test(_) | Check::Human(_))
+            let has_form = gate.is_blocking() && gate.paths.is_none();
+            has_form && matches!(gate.check, Check::Cmd(_) | Check::Test(_) | Check::Human(_))
         };
         match text.parse::<Gate>() {
             Ok(gate) if fits(&gate) => Ok(gate),
@@ -91,6 +101,10 @@ impl fmt::Display for Gate {
         if self.weight == Weight::Advisory {
             f.write_str(ADVISORY)?;
         }
+        if let Some(paths) = &self.paths {
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            write!(f, "{IN}{}{END_OF_IN} ", paths.join(","))?;
+        }
         match &self.check {
             Check::Cmd(command) => write!(f, "cmd:{command}"),
             Check::Test(command) => write!(f, "test:{command}"),
@@ -111,7 +125,7 @@ pub struct NotAGate {
 }
 
 /// Whatever can be written.
-const FORMS: &str = "write cmd:COMMAND, test:COMMAND, build:COMMAND, file_exists:PATH, file_hash:PATH=SHA256 or human:WHAT, with `advisory ` before it if it holds nothing up";
+const FORMS: &str = "write cmd:COMMAND, test:COMMAND, build:COMMAND, file_exists:PATH, file_hash:PATH=SHA256 or human:WHAT, with `advisory ` before it if it holds nothing up, and then `in[PATH,PATH] ` if it depends on these paths alone";
 /// Whatever a ticket can have: its commands run in a copy of the repository, and all of them must pass.
 const FORMS_OF_TICKETS: &str = "a ticket has cmd:COMMAND, test:COMMAND and human:WHAT";
 
@@ -130,6 +144,7 @@ impl FromStr for Gate {
             Some(rest) => (Weight::Advisory, rest),
             None => (Weight::Blocking, text),
         };
+        let (paths, rest) = declared(rest).map_err(wrong)?;
         let (sort, what) = rest.split_once(':').ok_or_else(|| wrong(FORMS))?;
         let what = what.trim();
         if what.is_empty() {
@@ -150,7 +165,7 @@ impl FromStr for Gate {
             "human" => Check::Human(what.to_string()),
             _ => return Err(wrong(FORMS)),
         };
-        Ok(Gate { check, weight })
+        Ok(Gate { check, weight, paths })
     }
 }
 
@@ -167,6 +182,31 @@ fn command(text: &str) -> Result<String, &'static str> {
         return Err("a gate that moves tasks would depend on what it decides");
     }
     Ok(text.to_string())
+}
+
+/// The paths that a gate declares, and the rest of its text.
+fn declared(text: &str) -> Result<(Option<BTreeSet<String>>, &str), &'static str> {
+    let Some(after) = text.strip_prefix(IN) else { return Ok((None, text)) };
+    let (paths, rest) = after
+        .split_once(END_OF_IN)
+        .ok_or("write the declared paths as in `in[Cargo.toml,src] cmd:COMMAND`")?;
+    let paths = paths.split(',').map(declared_path).collect::<Result<_, _>>()?;
+    Ok((Some(paths), rest.trim_start()))
+}
+
+/// A file or a folder; a folder may end with `/`.
+fn declared_path(text: &str) -> Result<String, &'static str> {
+    let path = text.trim();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    if path.contains(['*', '?', '[']) {
+        return Err("a declared path is a file or a folder, without wildcards");
+    }
+    match path.split('/').any(|part| part.is_empty() || part == ".") {
+        true => Err(
+            "a declared path begins at the root of the tree, as in `src` or `docs/a.md`; for the whole tree declare none",
+        ),
+        false => inside(path),
+    }
 }
 
 /// A path of the tree: the same file on every machine.
@@ -205,6 +245,9 @@ mod tests {
             "file_exists:docs/a b.md".into(),
             format!("file_hash:a=b.txt={hash}"),
             "human:the wording is kind: yes".into(),
+            "in[src] cmd:make lint".into(),
+            "advisory in[Cargo.toml,a b/c,src] cmd:echo in[x] a]".into(),
+            "in[docs] human:reads well".into(),
         ] {
             let gate: Gate = text.parse().unwrap();
             assert_eq!(gate.to_string(), text);
@@ -215,7 +258,21 @@ mod tests {
         for text in bad.into_iter().chain(["cmd:a\nb", "file_hash:a=12", "advisorycmd:x"]) {
             assert!(text.parse::<Gate>().is_err(), "{text}");
         }
+        for declared in ["", " ", ".", "./src", "/src", "../src", "a//b", "src,", "src/*.rs", "~/a"] {
+            assert!(format!("in[{declared}] cmd:x").parse::<Gate>().is_err(), "{declared:?}");
+        }
+        for text in ["in[src cmd:x", "in[src]", "in[src] x", "in[a] in[b] cmd:x", "in[a] advisory cmd:x"] {
+            assert!(text.parse::<Gate>().is_err(), "{text}");
+        }
         assert!(format!("cmd:{}", "x".repeat(GATE_BYTES_MAX)).parse::<Gate>().is_err());
+    }
+
+    // covers: T-05
+    #[test]
+    fn equal_declarations_of_paths_have_one_text() {
+        for text in ["in[src,a.md] cmd:x", "in[a.md, src/ ] cmd:x", "in[ src,a.md,src]cmd: x"] {
+            assert_eq!(text.parse::<Gate>().unwrap().to_string(), "in[a.md,src] cmd:x", "{text}");
+        }
     }
 
     // covers: T-11
@@ -235,7 +292,7 @@ mod tests {
             assert_eq!(Gate::of_ticket(text).unwrap().to_string(), text);
         }
         let why = |text: &str| Gate::of_ticket(text).unwrap_err().why;
-        for text in ["rm -rf", "build:make", "file_exists:a", "advisory cmd:make", "cmd:"] {
+        for text in ["rm -rf", "build:make", "file_exists:a", "advisory cmd:make", "in[a] cmd:make", "cmd:"] {
             assert_eq!(why(text), FORMS_OF_TICKETS, "{text}");
         }
         assert_eq!(why("cmd:a\nb"), "it is one line", "as everywhere");

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use tenure_systems::todos::ACQUIRE;
+use tenure_systems::todos::{ACQUIRE, acquire_as};
 
 use super::todo::desk::{Desk, sessions};
 use crate::cli::{Session, SessionOf};
@@ -18,14 +18,25 @@ struct Shown {
     store: String,
     expires_at: String,
     session: Option<String>,
+    #[serde(default)]
+    shared_with: Vec<Live>,
+    free_agent_id: Option<String>,
+}
+
+/// Another live session of the same agent.
+#[derive(Debug, Deserialize)]
+struct Live {
+    session_id: String,
+    workspace: Option<String>,
 }
 
 pub fn run(command: Session, output: &mut Output) -> Result<Outcome, Error> {
-    match command {
+    let done = match command {
         Session::Acquire(arguments) => acquire(&arguments, output),
         Session::Show(arguments) => show(&arguments, output),
         Session::Release(arguments) => release(&arguments, output),
-    }
+    };
+    done.map_err(Error::of_tasks)
 }
 
 /// What a shell evaluates: the session is in the environment of whatever is run from then on.
@@ -44,13 +55,29 @@ fn acquire(arguments: &SessionOf, output: &mut Output) -> Result<Outcome, Error>
         return Ok(Outcome::Done);
     }
     let made: Shown = reply.read()?;
-    let token = made.session.ok_or_else(|| Error::Strange("the answer has no session".to_string()))?;
+    let token =
+        made.session.as_ref().ok_or_else(|| Error::Strange("the answer has no session".to_string()))?;
     output.line(format_args!("export TENURE_SESSION={token}"))?;
     output.line(format_args!(
         "# session {} of {} in store {}, until {} and longer with every command",
         made.session_id, made.agent_id, made.store, made.expires_at
     ))?;
+    remark_shared(&made, output);
     Ok(Outcome::Done)
+}
+
+/// On standard error: a shell evaluates standard output.
+fn remark_shared(made: &Shown, output: &mut Output) {
+    let [first, others @ ..] = &made.shared_with[..] else { return };
+    let place = first.workspace.as_ref().map_or(String::new(), |place| format!(" in {place}"));
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    output.remark(format_args!(
+        "another session of {} is live{place} ({}{more}); sessions of one name share their claims",
+        made.agent_id, first.session_id
+    ));
+    if let Some(free) = &made.free_agent_id {
+        output.remark(format_args!("for claims of your own: {}", acquire_as(free)));
+    }
 }
 
 /// The live session that the environment names.

@@ -3,6 +3,7 @@
 mod again;
 mod agents;
 mod branches;
+mod declared;
 mod docs;
 mod hopeless;
 mod judging;
@@ -12,6 +13,7 @@ mod places;
 mod quick;
 mod receipts;
 mod repository;
+mod sharing;
 mod words;
 
 use std::fs::{self, File};

@@ -11,7 +11,7 @@ use tenure::core::code::Code;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::event::Event;
 use tenure::core::word::{Kind, Store};
-use tenure_systems::todos::{ACQUIRE, Session, session};
+use tenure_systems::todos::{ACQUIRE, Session, acquire_as, session};
 use utoipa::ToSchema;
 
 use super::surface::{Surface, routes};
@@ -38,7 +38,8 @@ pub struct SessionBody {
 
 /// Begin a session, or go on with one
 ///
-/// The same live session answers the same envelope. A wrong one is refused and never replaced in silence.
+/// The same live session answers the same envelope. A wrong one is refused and never replaced in silence. Other live sessions of the
+/// same agent share its claims: they are named, with a name that is free.
 #[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = SessionBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "the same as the field")),
     responses((status = 201, body = SessionView), (status = 200, description = "the session that was named, or repeated: the first answer", body = SessionView), (status = 409)))]
@@ -50,13 +51,16 @@ pub async fn acquire(
     may_use(&caller)?;
     if let Some(token) = &body.session {
         let session = named(&caller, token).await?;
-        return Ok((StatusCode::OK, Shown(SessionView::of(&session, Some(token.clone())))));
+        let shared = session::shared(&caller.tenure, &session).await?;
+        let shown = SessionView::of(&session, Some(token.clone())).sharing(shared);
+        return Ok((StatusCode::OK, Shown(shown)));
     }
     let key = once::key(body.idempotency_key, &headers)?;
     let begun = session::begin(&caller.tenure, caller.actor(), body.workspace, key.as_deref());
     let (session, fresh) = begun.await?;
-    let token = proof(&caller, &session);
-    Ok((once::status(fresh), Shown(SessionView::of(&session, Some(token)))))
+    let shared = session::shared(&caller.tenure, &session).await?;
+    let shown = SessionView::of(&session, Some(proof(&caller, &session))).sharing(shared);
+    Ok((once::status(fresh), Shown(shown)))
 }
 
 /// Show a session that lives
@@ -124,9 +128,7 @@ pub async fn named(caller: &Caller, token: &str) -> Result<Session, Problem> {
         let detail =
             format!("the session is {}'s, and not {id}'s; acquire one of your own", session.agent_id());
         let fix = match role {
-            Role::Worker => {
-                format!(r#"unset TENURE_SESSION; eval "$(tenure session acquire --agent {})""#, word(id))
-            }
+            Role::Worker => acquire_as(id),
             Role::Human | Role::Admin | Role::Api | Role::Orchestrator | Role::System => ACQUIRE.to_string(),
         };
         return Err(Problem::new(Code::SessionRequired, detail).with("fix", fix));
@@ -141,15 +143,6 @@ fn is_of_another(caller: &Caller, session: &Session) -> bool {
     (caller.has_token() || *role == Role::Worker) && *id != session.actor.id
 }
 
-/// As a shell takes it for one word.
-fn word(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.@:+".contains(letter);
-    match text.chars().all(is_plain) {
-        true => text.to_string(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
 fn parts(token: &str) -> Option<(ItemId, Store, &str)> {
     let (id, rest) = token.split_once('.')?;
     let (rest, mac) = rest.rsplit_once('.')?;
@@ -161,11 +154,6 @@ fn parts(token: &str) -> Option<(ItemId, Store, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_is_one_word_of_a_shell() {
-        assert_eq!(["robo-2", "a b", "it's"].map(word), ["robo-2", "'a b'", r"'it'\''s'"]);
-    }
 
     #[test]
     fn a_token_names_its_session_and_its_store() {

@@ -11,7 +11,7 @@ use tenure::core::id::ItemId;
 use tenure::core::word::{Kind, Label, Who};
 use tenure_systems::gate::Gate;
 use tenure_systems::todos::list::{Counting, Listed, Readiness, Sorted, Wanted};
-use tenure_systems::todos::receipt::{Proof, Run};
+use tenure_systems::todos::receipt::{DeclaredPath, Proof, Run};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Error, KIND, New, Proved, Todos};
@@ -25,8 +25,8 @@ use crate::once;
 use crate::page::{after, limit};
 use crate::problem::Problem;
 use crate::shape::todo::{
-    GateResultView, NextView, ProofArtifactView, ProofReceiptView, TodoValidationView, TodoView,
-    WorkspaceBody,
+    GateResultView, NextView, ProofArtifactView, ProofPathView, ProofReceiptView, TodoValidationView,
+    TodoView, WorkspaceBody,
 };
 
 pub fn routes() -> Surface {
@@ -280,6 +280,9 @@ pub struct DoneBody {
     results: Vec<GateResultView>,
     #[serde(default)]
     artifacts: Vec<ProofArtifactView>,
+    /// The declared paths as the tree has them, if every gate declares some.
+    #[serde(default)]
+    paths: Vec<ProofPathView>,
     /// The hash of the proof as whoever ran the gates has computed it. Another is refused.
     proof_sha256: Option<String>,
     /// How it came about: durations, the host, the ends of outputs. Kept beside the proof.
@@ -296,7 +299,9 @@ impl DoneBody {
         let results = self.results.into_iter().map(GateResultView::read).collect::<Result<_, _>>()?;
         let artifacts = self.artifacts.into_iter().map(ProofArtifactView::read).collect::<Result<_, _>>()?;
         let workspace = facts(self.workspace).unwrap_or_default();
-        let proof = Proof::new(workspace.commit, workspace.tree.unwrap_or_default(), results, artifacts);
+        let paths = self.paths.into_iter().map(DeclaredPath::from).collect();
+        let tree = workspace.tree.unwrap_or_default();
+        let proof = Proof::new(workspace.commit, tree, results, artifacts).on(paths);
         let found = proof.hash().to_string();
         if self.proof_sha256.is_some_and(|said| said != found) {
             let detail = format!("proof_sha256: what was sent hashes to {found}");

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tenure::core::hash::Hash;
 use tenure::databases::outside::now;
-use tenure_systems::todos::receipt::{Artifact, GateResult, Now, Proof, Receipt, Run};
+use tenure_systems::todos::receipt::{Artifact, DeclaredPath, GateResult, Now, Proof, Receipt, Run};
+use tenure_systems::todos::session::Shared;
 use tenure_systems::todos::validate::{Report, Scope};
 use tenure_systems::todos::workspace::Facts;
 use tenure_systems::todos::{Changed, Session, Task};
@@ -39,6 +40,26 @@ impl From<WorkspaceBody> for Facts {
 pub struct ProofArtifactView {
     path: String,
     sha256: String,
+}
+
+/// A file or a folder that a gate declares, and what the tree has there as `git ls-tree` prints it: mode, type and object.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProofPathView {
+    entry: String,
+    path: String,
+}
+
+impl From<&DeclaredPath> for ProofPathView {
+    fn from(declared: &DeclaredPath) -> ProofPathView {
+        ProofPathView { entry: declared.entry.clone(), path: declared.path.clone() }
+    }
+}
+
+impl From<ProofPathView> for DeclaredPath {
+    fn from(view: ProofPathView) -> DeclaredPath {
+        DeclaredPath { entry: view.entry, path: view.path }
+    }
 }
 
 /// What came of a gate.
@@ -123,6 +144,9 @@ pub struct TodoView {
     /// The tree that it was proved on.
     #[serde(skip_serializing_if = "Option::is_none")]
     proved_tree: Option<String>,
+    /// The paths that its gates declare, as they were proved. Empty: the proof depends on the whole tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    proved_paths: Vec<ProofPathView>,
     /// In which ways the newest proof is not current any more, as far as can be told without the workspace.
     stale: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +166,8 @@ impl TodoView {
         let shown = |id: &tenure::core::id::ItemId| id.to_string();
         let proved = task.proved();
         let proof = proved.and_then(|kept| kept.proof.as_ref());
-        let now = Now { at: now(), tree: None, artifacts: &BTreeMap::new(), plan: task.plan.as_ref() };
+        let (plan, unknown) = (task.plan.as_ref(), BTreeMap::new());
+        let now = Now { at: now(), tree: None, entries: &BTreeMap::new(), artifacts: &unknown, plan };
         let drift = proved.zip(proof).map(|(kept, proof)| proof.drift(kept.at, &now)).unwrap_or_default();
         let attestation = |one: &tenure_systems::todos::Attestation| AttestationView {
             approved: one.approved,
@@ -172,6 +197,7 @@ impl TodoView {
             proof_sha256: proved.map(|kept| kept.sha256.to_string()),
             proved_at: proved.map(|kept| kept.at.to_string()),
             proved_tree: proof.map(|proof| proof.tree.clone()),
+            proved_paths: proof.iter().flat_map(|proof| &proof.paths).map(ProofPathView::from).collect(),
             stale: drift.iter().map(ToString::to_string).collect(),
             reason: reason(task),
             created_at: item.created.to_string(),
@@ -212,9 +238,43 @@ pub struct SessionView {
     /// What proves the session: shown to whoever began it, and to nobody else.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    /// Other live sessions of the same agent: they share its claims. Told when a session is acquired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shared_with: Vec<LiveSessionView>,
+    /// A name without a live session, if other sessions have this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_agent_id: Option<String>,
+}
+
+/// Another live session of the same agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LiveSessionView {
+    session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+    issued_at: String,
+    expires_at: String,
+}
+
+impl From<Session> for LiveSessionView {
+    fn from(session: Session) -> LiveSessionView {
+        LiveSessionView {
+            session_id: session.id.to_string(),
+            workspace: session.workspace,
+            issued_at: session.issued_at.to_string(),
+            expires_at: session.expires_at.to_string(),
+        }
+    }
 }
 
 impl SessionView {
+    /// The same, with the sessions that share its claims.
+    pub fn sharing(self, shared: Option<Shared>) -> SessionView {
+        let Some(Shared { others, free }) = shared else { return self };
+        let shared_with = others.into_iter().map(LiveSessionView::from).collect();
+        SessionView { shared_with, free_agent_id: Some(free), ..self }
+    }
+
     pub fn of(session: &Session, token: Option<String>) -> SessionView {
         SessionView {
             session_id: session.id.to_string(),
@@ -224,6 +284,8 @@ impl SessionView {
             issued_at: session.issued_at.to_string(),
             expires_at: session.expires_at.to_string(),
             session: token,
+            shared_with: Vec::new(),
+            free_agent_id: None,
         }
     }
 }
@@ -234,6 +296,9 @@ pub struct ProofView {
     artifacts: Vec<ProofArtifactView>,
     commit: Option<String>,
     format: String,
+    /// The paths that the gates declare, as the tree has them. Left out: the proof depends on the whole tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<ProofPathView>,
     results: Vec<GateResultView>,
     tree: String,
 }
@@ -251,6 +316,7 @@ impl From<Proof> for ProofView {
             artifacts: proof.artifacts.into_iter().map(artifact).collect(),
             commit: proof.commit,
             format: proof.format,
+            paths: proof.paths.iter().map(ProofPathView::from).collect(),
             results: proof.results.into_iter().map(result).collect(),
             tree: proof.tree,
         }

@@ -1,5 +1,7 @@
 //! done: a task is proved done, or it is not done. The gates ran where the workspace is; here their results are judged.
 
+use std::collections::BTreeSet;
+
 use tenure::core::actor::{Role, Roles};
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
@@ -140,6 +142,7 @@ fn judge<'a>(
     let mut failing = proof.failing(&run_by_machines(plan));
     failing.extend(waiting(task, plan));
     failing.extend(contradictions(task, plan, proof));
+    failing.extend(undeclared(plan, proof));
     if proof.format != FORMAT {
         failing.push(format!("the proof has the form {}, and {FORMAT} is known", proof.format));
     }
@@ -204,6 +207,18 @@ fn contradictions(task: &Task, plan: &Plan, proof: &Proof) -> Vec<String> {
         found.push("validate (has two results)".into());
     }
     found
+}
+
+/// Why the proof does not show what the tree has at the paths that the plan declares.
+fn undeclared(plan: &Plan, proof: &Proof) -> Vec<String> {
+    let declared = plan.paths().unwrap_or_default();
+    let shown: BTreeSet<String> = proof.paths.iter().map(|one| one.path.clone()).collect();
+    let missing = declared.difference(&shown).map(|path| {
+        format!("{path} (a gate declares it, and the tree has nothing there that git does not ignore)")
+    });
+    let unknown = shown.difference(&declared).map(|path| format!("{path} (no gate declares it)"));
+    let twice = (shown.len() < proof.paths.len()).then(|| "paths (one is named twice)".to_string());
+    missing.chain(unknown).chain(twice).collect()
 }
 
 fn receipt(proof: &Proof) -> Result<NewRecord, Error> {

@@ -1,5 +1,7 @@
 //! A proof plan: the gates that a task must pass, and in which version.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use tenure::core::hash::Hash;
 
@@ -22,6 +24,14 @@ impl Plan {
         Plan { version: 1, gates }
     }
 
+    /// The paths that its gates declare. None: a gate declares none, or there is no gate, and the plan depends on the whole tree.
+    pub fn paths(&self) -> Option<BTreeSet<String>> {
+        let declared: Option<Vec<&BTreeSet<String>>> =
+            self.gates.iter().map(|gate| gate.paths.as_ref()).collect();
+        let paths: BTreeSet<String> = declared?.into_iter().flatten().cloned().collect();
+        (!paths.is_empty()).then_some(paths)
+    }
+
     /// What makes two plans the same: their gates, in order.
     pub fn hash(&self) -> Hash {
         let gates: Vec<String> = self.gates.iter().map(ToString::to_string).collect();
@@ -33,6 +43,22 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // covers: T-05
+    #[test]
+    fn a_gate_without_a_declaration_makes_its_plan_depend_on_the_whole_tree() {
+        for (gates, expected) in [
+            (&["in[b,a] cmd:x", "advisory in[c] cmd:y", "in[a] human:z"][..], Some("a b c")),
+            (&["in[a] cmd:x", "cmd:y"], None),
+            (&["in[a] cmd:x", "file_exists:b"], None),
+            (&["in[a] cmd:x", "advisory human:y"], None),
+            (&[], None),
+        ] {
+            let plan = Plan::first(gates.iter().map(|gate| gate.parse().unwrap()).collect());
+            let paths = plan.paths().map(|paths| paths.into_iter().collect::<Vec<_>>().join(" "));
+            assert_eq!(paths.as_deref(), expected, "{gates:?}");
+        }
+    }
 
     #[test]
     fn a_plan_is_the_same_when_its_gates_are() {

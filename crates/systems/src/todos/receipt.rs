@@ -32,9 +32,50 @@ pub struct Proof {
     /// None in a repository without a commit.
     pub commit: Option<String>,
     pub format: String,
+    /// The paths that the gates declare, as the tree has them. Empty: the proof depends on the whole tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<DeclaredPath>,
     pub results: Vec<GateResult>,
     /// Of the working copy with all that is not committed in it.
     pub tree: String,
+}
+
+/// A file or a folder that a gate declares.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredPath {
+    /// Its entry in the tree, as `git ls-tree` prints it: mode, type and object.
+    pub entry: String,
+    /// From the root of the tree.
+    pub path: String,
+}
+
+/// The entries of a tree, by path. None: the path is not in the tree.
+pub type Entries = BTreeMap<String, Option<String>>;
+
+/// The part of a working copy that a proof depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis<'a> {
+    pub tree: &'a str,
+    /// Empty: the whole tree.
+    pub paths: &'a [DeclaredPath],
+}
+
+impl Basis<'_> {
+    /// How the working copy differs from it. A tree or a path that is not known counts as unchanged.
+    pub fn drift(&self, tree: Option<&str>, entries: &Entries) -> Vec<Drift> {
+        if self.paths.is_empty() {
+            let other = tree.filter(|tree| *tree != self.tree);
+            let drift = other.map(|is| Drift::Tree { was: self.tree.to_string(), is: is.to_string() });
+            return drift.into_iter().collect();
+        }
+        let changed = self.paths.iter().filter_map(|declared| {
+            let found = entries.get(&declared.path)?;
+            let is_same = found.as_ref() == Some(&declared.entry);
+            (!is_same).then(|| Drift::Path { path: declared.path.clone(), gone: found.is_none() })
+        });
+        changed.collect()
+    }
 }
 
 /// A file that a gate looked at.
@@ -69,7 +110,18 @@ impl Proof {
         let mut artifacts = artifacts;
         artifacts.sort();
         artifacts.dedup();
-        Proof { artifacts, commit, format: FORMAT.to_string(), results, tree }
+        Proof { artifacts, commit, format: FORMAT.to_string(), paths: Vec::new(), results, tree }
+    }
+
+    /// The same proof, which depends on these paths alone.
+    pub fn on(self, paths: Vec<DeclaredPath>) -> Proof {
+        let mut paths = paths;
+        paths.sort_by(|one, other| one.path.cmp(&other.path));
+        Proof { paths, ..self }
+    }
+
+    pub fn basis(&self) -> Basis<'_> {
+        Basis { tree: &self.tree, paths: &self.paths }
     }
 
     /// Sorted keys, no white space, no numbers but small integers: the form of RFC 8785.
@@ -106,15 +158,16 @@ impl Proof {
 
     /// What has changed since the proof was made. Nothing: it is current.
     pub fn drift(&self, proved_at: Time, now: &Now) -> Vec<Drift> {
-        let mut drift = Vec::new();
-        if let Some(tree) = now.tree.filter(|tree| *tree != self.tree) {
-            drift.push(Drift::Tree { was: self.tree.clone(), is: tree.to_string() });
-        }
+        let mut drift = self.basis().drift(now.tree, now.entries);
         for artifact in &self.artifacts {
             if let Some(found) =
                 now.artifacts.get(&artifact.path).filter(|found| **found != Some(artifact.sha256))
             {
-                drift.push(Drift::Artifact { path: artifact.path.clone(), gone: found.is_none() });
+                let changed = Drift::Path { path: artifact.path.clone(), gone: found.is_none() };
+                // A gate may declare the path that another looks at.
+                if !drift.contains(&changed) {
+                    drift.push(changed);
+                }
             }
         }
         if now.plan.is_some_and(|plan| !self.is_of(plan)) {
@@ -133,6 +186,8 @@ impl Proof {
 pub struct Now<'a> {
     pub at: Time,
     pub tree: Option<&'a str>,
+    /// The tree at the paths that gates declare.
+    pub entries: &'a Entries,
     /// The files as they are; None: it is gone.
     pub artifacts: &'a BTreeMap<String, Option<Hash>>,
     pub plan: Option<&'a Plan>,
@@ -142,7 +197,7 @@ pub struct Now<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Drift {
     Tree { was: String, is: String },
-    Artifact { path: String, gone: bool },
+    Path { path: String, gone: bool },
     Plan,
     Age { days: u64 },
 }
@@ -152,8 +207,8 @@ impl fmt::Display for Drift {
         let short = |hash: &str| hash.chars().take(10).collect::<String>();
         match self {
             Drift::Tree { was, is } => write!(f, "the tree is {}, not {} as proved", short(is), short(was)),
-            Drift::Artifact { path, gone: true } => write!(f, "{path} is gone"),
-            Drift::Artifact { path, gone: false } => write!(f, "{path} was changed"),
+            Drift::Path { path, gone: true } => write!(f, "{path} is gone"),
+            Drift::Path { path, gone: false } => write!(f, "{path} was changed"),
             Drift::Plan => f.write_str("the plan was changed"),
             Drift::Age { days } => write!(f, "the proof is {days} days old"),
         }
@@ -278,13 +333,15 @@ mod tests {
         let at = Time::from_micros(0);
         let mut artifacts: BTreeMap<String, Option<Hash>> = BTreeMap::new();
         let plan = plan();
-        let now = |at, tree, artifacts| Now { at, tree, artifacts, plan: Some(&plan) };
+        let none = Entries::new();
+        let now = |at, tree, artifacts| Now { at, tree, entries: &none, artifacts, plan: Some(&plan) };
         assert_eq!(proof().drift(at, &now(at.after(AGE_MAX), Some("7ree"), &artifacts)), []);
         artifacts.insert("a".into(), None);
         artifacts.insert("b".into(), Some(Hash::of(b"b")));
         let other = Plan::first(Vec::new());
         let late = at.after(AGE_MAX + Duration::from_secs(86_400));
-        let now = Now { at: late, tree: Some("other"), artifacts: &artifacts, plan: Some(&other) };
+        let now =
+            Now { at: late, tree: Some("other"), entries: &none, artifacts: &artifacts, plan: Some(&other) };
         let told: Vec<String> = proof().drift(at, &now).iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
@@ -295,6 +352,27 @@ mod tests {
                 "the proof is 91 days old"
             ]
         );
+    }
+
+    // covers: T-05
+    #[test]
+    fn a_proof_with_declared_paths_drifts_with_these_alone() {
+        let declared = |path: &str| DeclaredPath { entry: "100644 blob 1".into(), path: path.into() };
+        let proof = proof().on(vec![declared("b"), declared("a")]);
+        assert!(String::from_utf8(proof.canonical()).unwrap().contains(
+            r#""paths":[{"entry":"100644 blob 1","path":"a"},{"entry":"100644 blob 1","path":"b"}],"results""#
+        ));
+        let told = |entries: &[(&str, Option<&str>)]| {
+            let entry = |(path, entry): &(&str, Option<&str>)| (path.to_string(), entry.map(str::to_string));
+            let entries: Entries = entries.iter().map(entry).collect();
+            let drift = proof.basis().drift(Some("other"), &entries);
+            drift.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let same = ("a", Some("100644 blob 1"));
+        assert_eq!(told(&[same, ("b", Some("100644 blob 1"))]), Vec::<String>::new());
+        assert_eq!(told(&[]), Vec::<String>::new(), "what is not known is no drift");
+        assert_eq!(told(&[same, ("b", Some("100755 blob 1"))]), ["b was changed"]);
+        assert_eq!(told(&[same, ("b", None)]), ["b is gone"]);
     }
 
     #[test]

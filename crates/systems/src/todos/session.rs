@@ -1,6 +1,7 @@
 //! Sessions: the time in which somebody works. One is held under a lease that every command of it renews, with everything
 //! that was claimed in it; when it ends, whatever way, its claims lapse.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,11 +11,12 @@ use tenure::core::answer::{Answer, Granted};
 use tenure::core::body::Body;
 use tenure::core::id::{ExecutionId, ItemId};
 use tenure::core::item::Item;
+use tenure::core::lifecycle::Phase;
 use tenure::core::request::{Command, Create, Release, Renew, Terms};
 use tenure::core::time::Time;
 use tenure::core::word::{Store, Who};
 use tenure::databases::outside::{chance, now};
-use tenure::databases::{PAGE_MAX, Query};
+use tenure::databases::{PAGE_MAX, Query, Whole};
 
 use super::KIND as TODO;
 use super::refusal::{Error, Refusal};
@@ -108,10 +110,57 @@ pub async fn live(tenure: &Tenure, id: ItemId) -> Result<Session, Error> {
         Err(tenure::Error::NotFound(_)) => return Err(ended().into()),
         whole => whole?,
     };
-    let value = whole.payload.as_ref().and_then(Body::value);
-    let workspace = value.and_then(|value| value["workspace"].as_str().map(str::to_string));
-    let session = Session::of(&whole.item, workspace).filter(|session| session.expires_at > now());
+    let session = Session::of(&whole.item, workspace_of(&whole)).filter(|session| session.expires_at > now());
     session.ok_or_else(|| ended().into())
+}
+
+/// The other live sessions of the same agent, oldest first, with a free name. The agent owns its claims, so these sessions share
+/// them. None: there are no others.
+pub async fn shared(tenure: &Tenure, session: &Session) -> Result<Option<Shared>, Error> {
+    let kind = Some(KIND.parse().map_err(tenure::Error::from)?);
+    let mut query = Query { kind, phase: Some(Phase::Active), limit: PAGE_MAX, ..Query::default() };
+    let (mut names, mut others) = (BTreeSet::new(), Vec::new());
+    loop {
+        let page = tenure.list(query.clone()).await?;
+        for item in &page {
+            let Some(live) = item.lease.as_ref().filter(|lease| lease.expires > now()) else { continue };
+            names.insert(live.owner.id.to_string());
+            if live.owner.id == session.actor.id && item.id != session.id {
+                others.push(item.id);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE_MAX => query.after = Some(last.id),
+            _ => break,
+        }
+    }
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let wholes = tenure.wholes(others).await?;
+    let others = wholes.iter().filter_map(|whole| Session::of(&whole.item, workspace_of(whole))).collect();
+    Ok(Some(Shared { others, free: free_name(session.agent_id(), &names) }))
+}
+
+/// Sessions that share the claims of their agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shared {
+    pub others: Vec<Session>,
+    /// A name without a live session.
+    pub free: String,
+}
+
+/// `robo-2` where `robo` is taken, and `robo-3` where that is taken too.
+fn free_name(agent: &str, taken: &BTreeSet<String>) -> String {
+    // A name has a bound, and its number must have room.
+    let stem: String = agent.chars().take(agent.len().min(Who::BYTES_MAX - 8)).collect();
+    let mut names = (2..).map(|number: u64| format!("{stem}-{number}"));
+    names.find(|name| !taken.contains(name)).expect("there are more numbers than sessions")
+}
+
+fn workspace_of(whole: &Whole) -> Option<String> {
+    let value = whole.payload.as_ref().and_then(Body::value)?;
+    value["workspace"].as_str().map(str::to_string)
 }
 
 /// A session that is used: it and all that is claimed in it last from now on.

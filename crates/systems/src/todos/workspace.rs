@@ -145,7 +145,7 @@ impl Workspace {
     /// in another. None: it proposes something else.
     pub fn way_out(&self, fix: &str) -> Result<Option<String>, NotGit> {
         let Some(what) = fix.strip_prefix(SWITCH) else { return Ok(None) };
-        let said = text(&self.said(["for-each-ref", "--format=%(refname)", "refs/heads"], &[])?);
+        let said = text(&self.said(&["for-each-ref", "--format=%(refname)", "refs/heads"], &[])?);
         let taken: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("refs/heads/")).collect();
         Ok(Some(format!("git switch -c {}", free_branch(what, &taken))))
     }
@@ -163,11 +163,7 @@ impl Workspace {
         self.git_dir.join("tenure-gates.lock")
     }
 
-    fn said<const N: usize>(
-        &self,
-        arguments: [&str; N],
-        variables: &[(&str, &OsStr)],
-    ) -> Result<Vec<u8>, NotGit> {
+    fn said(&self, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<Vec<u8>, NotGit> {
         let said = self.git(arguments, variables)?;
         match said.status.success() {
             true => Ok(said.stdout),
@@ -175,11 +171,7 @@ impl Workspace {
         }
     }
 
-    fn git<const N: usize>(
-        &self,
-        arguments: [&str; N],
-        variables: &[(&str, &OsStr)],
-    ) -> Result<std::process::Output, NotGit> {
+    fn git(&self, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<std::process::Output, NotGit> {
         let mut git = Command::new("git");
         // A hook that runs us has these set, for another repository perhaps.
         git.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_INDEX_FILE");

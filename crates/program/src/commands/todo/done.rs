@@ -11,7 +11,7 @@ use serde_json::json;
 use tenure_core::hash::Hash;
 use tenure_databases::outside;
 use tenure_systems::gate::Gate;
-use tenure_systems::todos::receipt::{GateResult, GateRun, Proof, Run, VALIDATE};
+use tenure_systems::todos::receipt::{DeclaredPath, GateResult, GateRun, Proof, Run, VALIDATE};
 use tenure_systems::todos::validate::{LIMIT, LIMIT_MIN};
 use tenure_systems::todos::workspace::{Facts, Trees, Workspace};
 
@@ -57,6 +57,7 @@ pub fn run(arguments: &TodoDone, output: &mut Output) -> Result<Outcome, Error> 
         let more = json!({
             "results": proof.results,
             "artifacts": proof.artifacts,
+            "paths": proof.paths,
             "proof_sha256": proof.hash(),
             "run": run,
         });
@@ -118,7 +119,10 @@ async fn prove(
         started_at,
     };
     let tree = facts.tree.clone().unwrap_or_default();
-    let proof = Proof::new(facts.commit.clone(), tree, results, artifacts);
+    let declared = todo.plan().and_then(|plan| plan.paths()).unwrap_or_default();
+    let entries = trees.entries(&tree, &declared)?;
+    let found = entries.into_iter().filter_map(|(path, entry)| Some(DeclaredPath { entry: entry?, path }));
+    let proof = Proof::new(facts.commit.clone(), tree, results, artifacts).on(found.collect());
     Ok((facts, proof, run))
 }
 

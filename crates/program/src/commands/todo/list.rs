@@ -8,10 +8,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use tenure_server::PAGE_MAX;
 use tenure_systems::gate::Gate;
 use tenure_systems::todos::receipt::{Drift, Now, Receipt};
+use tenure_systems::todos::workspace::Workspace;
 
 use super::desk::{Desk, todos};
 use super::gates::{Deadline, artifact};
-use super::shown::{Shown, table, whole};
+use super::shown::{Shown, WorkingCopy, table, whole};
 use crate::cli::{TodoList, TodoOne};
 use crate::client::{Reply, Target};
 use crate::database::run as block_on;
@@ -110,14 +111,40 @@ pub fn run(arguments: &TodoList, output: &mut Output) -> Result<Outcome, Error> 
 async fn here(desk: &Desk, todos: Vec<Shown>) -> Result<Vec<Shown>, Error> {
     // It starts processes: only where something was proved.
     let proved = desk.workspace.as_ref().filter(|_| todos.iter().any(|todo| todo.proved_tree.is_some()));
-    let tree = proved.and_then(|workspace| workspace.tree().ok());
+    let copy = proved.and_then(|workspace| working_copy(workspace, &todos).ok()).unwrap_or_default();
     let deadline = Deadline::new(LOOK);
     let mut told = Vec::with_capacity(todos.len());
     for todo in todos {
         let files = drifted(desk, &todo, deadline).await?;
-        told.push(todo.on(tree.as_deref(), files));
+        told.push(todo.on(&copy, files));
     }
     Ok(told)
+}
+
+/// Reads the tree, and the paths that the proofs of these tasks depend on.
+fn working_copy(workspace: &Workspace, todos: &[Shown]) -> Result<WorkingCopy, Error> {
+    let trees = workspace.trees()?;
+    let tree = trees.now()?;
+    let declared = todos.iter().flat_map(|todo| &todo.proved_paths).map(|one| one.path.clone()).collect();
+    let entries = trees.entries(&tree, &declared)?;
+    Ok(WorkingCopy { tree: Some(tree), entries })
+}
+
+/// A task whose proof is not current any more.
+#[derive(Debug, Serialize)]
+pub struct Stale {
+    pub todo_id: String,
+    pub title: String,
+    pub stale: Vec<String>,
+}
+
+/// All tasks that are Verified and stale.
+pub async fn stale(desk: &Desk) -> Result<Vec<Stale>, Error> {
+    let mut found = Page { items: Vec::new(), next_cursor: None, total: Some(0) };
+    let verified = todos().with("state", Some("Verified")).with("order", Some("oldest"));
+    fetch(desk, &verified, u64::MAX, &mut found).await?;
+    let stale = here(desk, found.read()?).await?.into_iter().filter(|todo| !todo.stale.is_empty());
+    Ok(stale.map(|Shown { todo_id, title, stale, .. }| Stale { todo_id, title, stale }).collect())
 }
 
 /// The files that its newest proof names and that are not as they were. The tree does not tell: what git ignores is not in it.
@@ -134,7 +161,8 @@ async fn drifted(desk: &Desk, todo: &Shown, deadline: Deadline) -> Result<Vec<Dr
         }
     }
     // Its age and its plan are told with the task.
-    Ok(proof.drift(proved_at, &Now { at: proved_at, tree: None, artifacts: &artifacts, plan: None }))
+    let (at, entries) = (proved_at, BTreeMap::new());
+    Ok(proof.drift(at, &Now { at, tree: None, entries: &entries, artifacts: &artifacts, plan: None }))
 }
 
 /// As many as are wanted, and how many there are.

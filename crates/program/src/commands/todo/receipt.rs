@@ -8,9 +8,7 @@ use serde::Serialize;
 use tenure_core::word::Store;
 use tenure_databases::outside::now;
 use tenure_server::PAGE_MAX;
-use tenure_systems::gate::Gate;
-use tenure_systems::todos::plan::Plan;
-use tenure_systems::todos::receipt::{FORMAT, Now, Receipt};
+use tenure_systems::todos::receipt::{DeclaredPath, FORMAT, Now, Receipt};
 
 use super::desk::{Desk, actor, file, here, repository};
 use super::gates::{Deadline, artifact};
@@ -102,6 +100,9 @@ pub fn checked(path: &str, json: bool, output: &mut Output) -> Result<Option<Out
     let Receipt { title, agent, proved_at, sha256, proof, .. } = &receipt;
     output.line(format_args!("{}: {} · {title}", styled(STRONG, path), styled(GOOD, "sound")))?;
     output.line(format_args!("proved {proved_at} by {agent} on the tree {}", proof.tree))?;
+    for DeclaredPath { entry, path } in &proof.paths {
+        output.line(format_args!("  depends on {path}: {entry}"))?;
+    }
     for result in &proof.results {
         let said = if result.passed { "passed" } else { "did not pass" };
         output.line(format_args!("  {} {said}", result.gate))?;
@@ -146,8 +147,7 @@ fn held(receipt: &Receipt) -> Result<Option<Held>, Error> {
     if let Some(newest) = todo.proof_sha256.as_ref().filter(|newest| **newest != receipt.sha256.to_string()) {
         held.stale.push(format!("a newer proof is kept: {newest}"));
     }
-    let gates: Result<Vec<Gate>, _> = todo.gates.iter().map(|gate| gate.parse()).collect();
-    let plan = gates.ok().zip(todo.plan_version).map(|(gates, version)| Plan { version, gates });
+    let plan = todo.plan();
     let artifacts = block_on(async {
         let mut found = BTreeMap::new();
         for path in receipt.proof.artifacts.iter().map(|one| &one.path) {
@@ -157,8 +157,13 @@ fn held(receipt: &Receipt) -> Result<Option<Held>, Error> {
         }
         Ok(found)
     })?;
-    let tree = workspace.tree()?;
-    let now = Now { at: now(), tree: Some(&tree), artifacts: &artifacts, plan: plan.as_ref() };
+    let trees = workspace.trees()?;
+    let tree = trees.now()?;
+    let declared = receipt.proof.paths.iter().map(|one| one.path.clone()).collect();
+    let entries = trees.entries(&tree, &declared)?;
+    let plan = plan.as_ref();
+    let now = Now { at: now(), tree: Some(&tree), entries: &entries, artifacts: &artifacts, plan };
     held.stale.extend(receipt.proof.drift(receipt.proved_at, &now).iter().map(ToString::to_string));
+
     Ok(Some(held))
 }

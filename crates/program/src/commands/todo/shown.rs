@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tenure_core::time::Time;
 use tenure_databases::outside::now;
-use tenure_systems::todos::receipt::Drift;
+use tenure_systems::gate::Gate;
+use tenure_systems::todos::plan::Plan;
+use tenure_systems::todos::receipt::{Basis, DeclaredPath, Drift, Entries};
 
 use crate::outcome::Error;
 use crate::output::{BAD, FAINT, GOOD, NOTE, Output, STRONG, styled};
@@ -29,11 +31,21 @@ pub struct Shown {
     pub proof_sha256: Option<String>,
     pub proved_at: Option<String>,
     pub proved_tree: Option<String>,
+    #[serde(default)]
+    pub proved_paths: Vec<DeclaredPath>,
     pub stale: Vec<String>,
     pub reason: Option<String>,
     pub created_by: String,
     pub created_at: String,
     pub receipt: Option<String>,
+}
+
+/// The working copy as it is now. Parts that could not be read are left out.
+#[derive(Clone, Debug, Default)]
+pub struct WorkingCopy {
+    pub tree: Option<String>,
+    /// At the paths that proofs name.
+    pub entries: Entries,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -63,15 +75,23 @@ impl Shown {
         self.attestations.iter().rev().find(|one| one.gate == gate)
     }
 
+    /// The plan in force. None: what is kept is no plan.
+    pub fn plan(&self) -> Option<Plan> {
+        let gates: Result<Vec<Gate>, _> = self.gates.iter().map(|gate| gate.parse()).collect();
+        gates.ok().zip(self.plan_version).map(|(gates, version)| Plan { version, gates })
+    }
+
     /// With what only the workspace knows: the tree is not the one that was proved, or a file is not.
-    pub fn on(mut self, tree: Option<&str>, files: Vec<Drift>) -> Shown {
-        if let (Some(proved), Some(tree)) = (&self.proved_tree, tree)
-            && proved != tree
-        {
-            let short = |hash: &str| hash.chars().take(10).collect::<String>();
-            self.stale.push(format!("the tree is {}, not {} as proved", short(tree), short(proved)));
+    pub fn on(mut self, copy: &WorkingCopy, files: Vec<Drift>) -> Shown {
+        let basis = self.proved_tree.as_deref().map(|tree| Basis { tree, paths: &self.proved_paths });
+        let drift = basis.map(|basis| basis.drift(copy.tree.as_deref(), &copy.entries));
+        let told: Vec<String> = drift.iter().flatten().chain(&files).map(ToString::to_string).collect();
+        // A path that is declared may also be one that a gate looks at.
+        for drift in told {
+            if !self.stale.contains(&drift) {
+                self.stale.push(drift);
+            }
         }
-        self.stale.extend(files.iter().map(ToString::to_string));
         self
     }
 

@@ -23,7 +23,7 @@ impl Workspace {
             Found::Commit(commit) => Ok(Some(commit)),
             Found::None => Ok(None),
             Found::Elsewhere => {
-                let said = self.git(["rev-parse", "--verify", "--quiet", "HEAD"], &[])?;
+                let said = self.git(&["rev-parse", "--verify", "--quiet", "HEAD"], &[])?;
                 Ok(said.status.success().then(|| text(&said.stdout)))
             }
         }

@@ -3,12 +3,17 @@
 //! The index and the objects that this needs are made in a scratch folder: nothing in the repository is touched. Each `git` costs as much
 //! as everything else that a command does, so that what can be read from a file is not asked: two are started for a tree.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 
+use super::super::receipt::Entries;
 use super::{FOLDER, NotGit, Workspace, text};
+
+/// A command line has a bound; a path has at most 2 KiB, and most are short.
+const PATHS_AT_ONCE: usize = 500;
 
 /// Where trees of one working copy are made. What git found out for the first it need not read again for the next.
 #[derive(Debug)]
@@ -47,20 +52,35 @@ impl Trees<'_> {
     /// The tree as it is now.
     pub fn now(&self) -> Result<String, NotGit> {
         let but_own = format!(":(top,exclude){FOLDER}");
-        self.said(["add", "--all", "--", ".", &but_own])?;
+        self.said(&["add", "--all", "--", ".", &but_own])?;
         if self.may_have_own {
-            self.said(["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", FOLDER])?;
+            self.said(&["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--", FOLDER])?;
         }
-        self.said(["write-tree"])
+        self.said(&["write-tree"])
+    }
+
+    /// The entries at these paths of a tree that was made here. Paths are literal, without wildcards.
+    pub fn entries(&self, tree: &str, paths: &BTreeSet<String>) -> Result<Entries, NotGit> {
+        let mut entries: Entries = paths.iter().map(|path| (path.clone(), None)).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        for some in paths.chunks(PATHS_AT_ONCE) {
+            // With `-t` also those that lead to another of them.
+            let list = ["--literal-pathspecs", "ls-tree", "-t", "-z", "--full-tree", tree, "--"];
+            let said = self.said(&[&list, some].concat())?;
+            for (entry, path) in said.split('\0').filter_map(|line| line.split_once('\t')) {
+                entries.entry(path.to_string()).and_modify(|found| *found = Some(entry.to_string()));
+            }
+        }
+        Ok(entries)
     }
 
     /// The files in which two trees differ that were made here.
     pub fn between(&self, one: &str, other: &str) -> Result<Vec<String>, NotGit> {
-        let said = self.said(["diff-tree", "-r", "--name-only", one, other])?;
+        let said = self.said(&["diff-tree", "-r", "--name-only", one, other])?;
         Ok(said.lines().map(str::to_string).collect())
     }
 
-    fn said<const N: usize>(&self, arguments: [&str; N]) -> Result<String, NotGit> {
+    fn said(&self, arguments: &[&str]) -> Result<String, NotGit> {
         let (index, made) = (self.scratch.path().join("index"), self.scratch.path().join("objects"));
         let objects: PathBuf = self.workspace.common_dir().join("objects");
         let variables: [(&str, &OsStr); 3] = [
