@@ -14,6 +14,7 @@
 
 use alloc::string::String;
 use core::fmt;
+use core::time::Duration;
 
 use crate::actor::Actor;
 use crate::id::ExecutionId;
@@ -39,6 +40,8 @@ pub struct Control {
     pub starts: Pace,
     /// Retries, at the time at which each becomes due.
     pub retries: Pace,
+    /// The clock when the last of them was planned.
+    pub retried: Option<Time>,
     pub failures: Pace,
     pub trip: Option<Trip>,
     /// How often the breaker has opened.
@@ -69,6 +72,13 @@ pub struct Trip {
     pub until: Time,
     /// The one that was let through after that, to see whether it works again.
     pub probe: Option<ExecutionId>,
+}
+
+impl Trip {
+    /// Whether its pause is over, also if a clock that was ahead has set its end.
+    pub fn is_over(&self, pause: Duration, now: Time) -> bool {
+        Time::is_over(self.until.before(pause), self.until, now)
+    }
 }
 
 /// What has become of a probe.
@@ -170,10 +180,10 @@ impl Control {
         if self.pause.is_some() {
             lower(0, Bound::Paused, None);
         }
-        if let Some(trip) = self.trip.filter(|_| rules.breaker.is_some()) {
+        if let (Some(trip), Some(breaker)) = (self.trip, rules.breaker) {
             let probed = trip.probe.map_or(Probe::Missing, probe);
             match probed {
-                _ if now < trip.until => lower(0, Bound::Breaker, Some(trip.until)),
+                _ if !trip.is_over(breaker.pause, now) => lower(0, Bound::Breaker, Some(trip.until)),
                 Probe::Missing => lower(1, Bound::Breaker, None),
                 Probe::Running => lower(0, Bound::Breaker, None),
                 Probe::Committed => {}
@@ -228,6 +238,11 @@ impl Control {
     /// When a retry that wants to be due at a time may be, and that it will be.
     pub fn retry_at(&mut self, rules: &Rules, wanted: Time, now: Time) -> Time {
         let Some(budget) = rules.retry_budget else { return wanted };
+        // Planned by a clock that was ahead: kept, these times would put off every retry until the clock is there again.
+        if self.retried.is_some_and(|last| last > now.after(budget.per)) {
+            self.retries = Pace::default();
+        }
+        self.retried = Some(now);
         self.retries.forget(now);
         let at = self.retries.next(budget, wanted);
         self.retries.take(budget.per, at);

@@ -109,11 +109,14 @@ fn held(draft: &Draft, request: &Request, item: &Item, execution: ExecutionId) -
     if !request.actor.is(&lease.owner) {
         return lost(format!("the lease belongs to {}", lease.owner));
     }
-    if !lease.is_live(draft.now()) {
-        return lost(format!(
-            "the lease ended at {}",
-            lease.expires.min(lease.window_ends.unwrap_or(lease.expires))
-        ));
+    let now = draft.now();
+    if !lease.is_live(now) {
+        return lost(match lease.ends() {
+            ends if ends <= now => format!("the lease ended at {ends}"),
+            ends => format!(
+                "the lease ended with a correction of the clock: it was granted until {ends}, and the time is {now}"
+            ),
+        });
     }
     Ok(())
 }

@@ -43,10 +43,15 @@ impl Draw {
 
     /// The span and up to a fifth more.
     pub fn jittered(&mut self, span: Duration) -> Duration {
-        let most = u64::try_from(span.as_micros() / 5).unwrap_or(u64::MAX);
+        let most = u64::try_from((longest_jittered(span) - span).as_micros()).unwrap_or(u64::MAX);
         let extra = if most == 0 { 0 } else { self.number() % most };
         span.saturating_add(Duration::from_micros(extra))
     }
+}
+
+/// The longest span that a jitter returns: a fifth more.
+pub(crate) fn longest_jittered(span: Duration) -> Duration {
+    span.saturating_add(span / 5)
 }
 
 #[cfg(test)]

@@ -82,6 +82,9 @@ pub enum Facts {
 pub struct Birth {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// `run_at` was worked out from the clock: see [`crate::request::Create::estimated`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
     pub kind: Kind,
@@ -111,6 +114,9 @@ impl Birth {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
+    /// The clock's time, where it is before the entry's: the item's history is ahead of the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
     /// The acquire's request id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Key>,

@@ -81,11 +81,12 @@ pub fn next(status: Status, step: Step) -> Option<Status> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Lease {
     pub owner: Owner,
-    /// `acquired_at`.
+    /// `acquired_at`, by the clock. The entry of the lease may have a later time, if the item's history is ahead of the clock.
     pub since: Time,
     pub started: Option<Time>,
     pub committed: Option<Mark>,
-    /// Renewals move these two and write no entry; a replayed lease therefore counts as expired.
+    /// Renewals move these two and write no entry; a replayed lease therefore counts as expired. Their distance is the length that
+    /// was granted last.
     pub heartbeat: Time,
     pub expires: Time,
     /// When this execution times out, whatever its heartbeats say.
@@ -105,9 +106,31 @@ impl Lease {
         }
     }
 
-    /// Expired means `lease_expires_at <= now`; a window that has passed takes the lease with it.
+    /// A window that has passed takes the lease with it.
     pub fn is_live(&self, now: Time) -> bool {
-        now < self.expires && self.window_ends.is_none_or(|ends| now < ends)
+        !self.has_expired(now) && !self.is_timed_out(now)
+    }
+
+    /// Expired means `lease_expires_at <= now`, or later than now plus twice the length granted.
+    pub fn has_expired(&self, now: Time) -> bool {
+        Time::is_over(self.heartbeat, self.expires, now)
+    }
+
+    /// Whether the execution window has passed, by the same rule.
+    pub fn is_timed_out(&self, now: Time) -> bool {
+        self.window_ends.is_some_and(|ends| Time::is_over(self.since, ends, now))
+    }
+
+    /// When it ends unless it is renewed.
+    pub fn ends(&self) -> Time {
+        self.window_ends.map_or(self.expires, |ends| ends.min(self.expires))
+    }
+
+    /// When a renewal by this length ends. It never shortens the lease, because two renewals may arrive in the other order; but
+    /// what was granted by a clock that was ahead is cut to its length.
+    pub fn renewed(&self, length: core::time::Duration, now: Time) -> Time {
+        let granted = self.expires.since(self.heartbeat);
+        now.after(length).max(self.expires.min(now.after(granted)))
     }
 }
 

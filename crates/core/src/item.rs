@@ -39,7 +39,11 @@ pub struct Item {
     pub attempts: Option<u32>,
     pub key: Option<Key>,
     pub priority: i8,
+    /// Not leased before this time; see [`Item::is_early`].
     pub run_at: Time,
+    /// How long `run_at` may lie ahead: a retry waits for its longest backoff, and what was created without a time does not wait.
+    /// None: as long as its caller asked for.
+    pub wait_max: Option<Duration>,
     pub lease: Option<Lease>,
     /// The execution that committed. There is never a second.
     pub committed: Option<Fence>,
@@ -121,18 +125,26 @@ impl Item {
 
     pub fn slot(&self, now: Time) -> Slot {
         match self.phase() {
-            Phase::Ready if self.run_at > now => Slot::Scheduled,
+            Phase::Ready if self.is_early(now) => Slot::Scheduled,
             Phase::Ready => Slot::Ready,
             Phase::Active => Slot::Active,
             Phase::Waiting | Phase::Succeeded | Phase::Failed | Phase::Stopped => Slot::None,
         }
     }
 
-    /// Where it stands in the queue: lower is sooner. Priority is a bounded head start, so nothing starves.
+    /// Whether `run_at` keeps it from being leased. A time that lies further ahead than it can have been set to wait comes from a
+    /// clock that was ahead, and keeps nothing.
+    pub fn is_early(&self, now: Time) -> bool {
+        self.run_at > now && self.wait_max.is_none_or(|longest| self.run_at <= now.after(longest))
+    }
+
+    /// Its place in the queue: lower is sooner. Priority is a bounded head start, so nothing starves. A `run_at` before the creation
+    /// gives no head start.
     pub fn rank(&self) -> Time {
         let step = self.table.settings.head_start;
         let head_start = step.saturating_mul(u32::from(self.priority.unsigned_abs()));
-        if self.priority >= 0 { self.run_at.before(head_start) } else { self.run_at.after(head_start) }
+        let from = self.run_at.max(self.created);
+        if self.priority >= 0 { from.before(head_start) } else { from.after(head_start) }
     }
 
     pub fn execution_id(&self) -> ExecutionId {
@@ -163,12 +175,12 @@ impl Item {
     pub fn due(&self, now: Time) -> Option<Event> {
         let lease = self.lease.as_ref()?;
         if lease.status() == Status::Committed {
-            return (now >= lease.expires).then_some(Event::Finish);
+            return lease.has_expired(now).then_some(Event::Finish);
         }
-        if lease.window_ends.is_some_and(|ends| ends <= now) {
+        if lease.is_timed_out(now) {
             return Some(Event::TimeOut);
         }
-        (lease.expires <= now).then(|| self.expiry())
+        lease.has_expired(now).then(|| self.expiry())
     }
 
     /// What a lost lease does here: `expire`, or `orphan` where the table has only that.

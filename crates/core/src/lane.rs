@@ -48,12 +48,12 @@ impl Lane {
             }
             _ => {}
         }
-        self.starts.forget(after.updated);
-        if let Some(rate) = settings.rate.key
-            && now == Phase::Active
+        // Counted by the clock and not by the item's own time, which may be ahead of it.
+        if let (Some(rate), Some(lease)) = (settings.rate.key, &after.lease)
             && was != Some(Phase::Active)
         {
-            self.starts.take(rate.per, after.updated);
+            self.starts.forget(lease.since);
+            self.starts.take(rate.per, lease.since);
         }
         let open = match settings.coalesce {
             Coalesce::No => false,

@@ -8,8 +8,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::actor::Role;
+use crate::draw::longest_jittered;
 use crate::entry::{Birth, Cancelled, Committed, Entry, Facts, Grant, Moved, Sealed};
 use crate::execution::{self, End, Execution, Lease, Mark, Status, Step};
 use crate::hash::Hash;
@@ -19,6 +21,7 @@ use crate::lifecycle::event::Event;
 use crate::lifecycle::guard::Guard;
 use crate::lifecycle::tables::Tables;
 use crate::lifecycle::{Phase, SharedTable, StateId, To};
+use crate::time::{CLOCK_NOISE, Time};
 
 /// The rows that one entry makes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,8 +83,12 @@ pub fn born(entry: &Entry, birth: &Birth, table: &SharedTable, state: StateId, h
         attempts: birth.attempts.or(table.settings.attempts),
         key: birth.key.clone(),
         priority: birth.priority.unwrap_or(table.settings.priority),
-        // A moment in the past would be a head start without a bound.
-        run_at: birth.run_at.map_or(entry.at, |run_at| run_at.max(entry.at)),
+        run_at: birth.run_at.unwrap_or(entry.at),
+        wait_max: match birth.run_at {
+            None => Some(Duration::ZERO),
+            Some(run_at) if birth.estimated => Some(run_at.since(entry.at).saturating_add(CLOCK_NOISE)),
+            Some(_) => None,
+        },
         lease: None,
         committed: None,
         cancel: None,
@@ -157,7 +164,9 @@ fn step(before: &Item, entry: &Sealed) -> Projected {
                 return Err(format!("{} does not come of {on} here", entry.action));
             }
             next.end(&entry.action, Step::Abort, ended.reason.clone())?;
-            next.item.run_at = ended.run_at.unwrap_or(before.run_at);
+            if let Some(run_at) = ended.run_at {
+                next.put_off(run_at);
+            }
         }
         Facts::Cancel(cancel) => next.cancel(cancel)?,
         Facts::Move(moved) => next.plain(moved)?,
@@ -235,15 +244,19 @@ impl Next<'_> {
             }
             _ => return Err("only a ready item is leased".to_string()),
         }
+        let since = grant.at.unwrap_or(entry.at);
+        if since > entry.at {
+            return Err("was leased after its own time".to_string());
+        }
         self.item.fence = entry.fence;
         self.item.lease = Some(Lease {
             owner: entry.actor.owner(),
-            since: entry.at,
-            started: grant.started.then_some(entry.at),
+            since,
+            started: grant.started.then_some(since),
             committed: None,
-            heartbeat: entry.at,
-            expires: entry.at,
-            window_ends: self.before.table.settings.window.map(|window| entry.at.after(window)),
+            heartbeat: since,
+            expires: since,
+            window_ends: self.before.table.settings.window.map(|window| since.after(window)),
             session: grant.session,
             request: grant.request.clone(),
         });
@@ -368,13 +381,29 @@ impl Next<'_> {
         }
         self.because(moved.reason.as_deref());
         self.item.request = moved.request;
-        self.item.run_at = moved.run_at.map_or(self.before.run_at, |run_at| run_at.max(self.entry.at));
+        match moved.run_at {
+            // The engine and orchestrators wait before a retry; any other role asks for an exact time.
+            Some(run_at) if matches!(self.entry.actor.role, Role::System | Role::Orchestrator) => {
+                self.put_off(run_at)
+            }
+            Some(run_at) => (self.item.run_at, self.item.wait_max) = (run_at, None),
+            None => {}
+        }
         // Whoever takes an item out of its failed state grants it a new budget.
         if self.before.phase() == Phase::Failed && !self.item.phase().is_ended() {
             self.item.failures = 0;
             self.item.interruptions = 0;
         }
         Ok(())
+    }
+
+    /// Schedules a retry, which never waits longer than the longest backoff of its kind. A worker or the retry budget may put it off
+    /// for longer: then it never waits longer than twice that span, as a lease does.
+    fn put_off(&mut self, run_at: Time) {
+        let longest = longest_jittered(self.before.table.settings.backoff.longest());
+        let wait = run_at.since(self.entry.at);
+        let wait = if wait > longest { wait.saturating_mul(2) } else { longest };
+        (self.item.run_at, self.item.wait_max) = (run_at, Some(wait.saturating_add(CLOCK_NOISE)));
     }
 
     fn bare(&mut self, reason: Option<&str>) -> Result<(), String> {

@@ -14,16 +14,28 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
-impl Time {
-    /// The years 0000 to 9999, less the last day, which is beyond them in some time zones.
-    const MIN: i64 = -62_167_219_200_000_000;
-    const MAX: i64 = 253_402_207_199_999_999;
+/// A clock that is behind by less than this is not reported, and its corrections are not looked for: time servers adjust clocks by
+/// fractions of a second, and two processes never read them at the same moment.
+pub const CLOCK_NOISE: Duration = Duration::from_secs(2);
 
+impl Time {
+    /// The earliest time that Tenure accepts: the beginning of the year 0000, UTC.
+    pub const EARLIEST: Time = Time(-62_167_219_200_000_000);
+    /// The latest time that Tenure accepts: the last microsecond of the year 9999, UTC.
+    pub const LATEST: Time = Time(253_402_300_799_999_999);
+
+    /// Clamps to the times that can be written.
     pub const fn from_micros(micros: i64) -> Time {
-        if micros < Time::MIN {
-            return Time(Time::MIN);
+        if micros < Time::EARLIEST.0 {
+            return Time::EARLIEST;
         }
-        Time(if micros > Time::MAX { Time::MAX } else { micros })
+        if micros > Time::LATEST.0 { Time::LATEST } else { Time(micros) }
+    }
+
+    /// `None` if no accepted time has this number.
+    pub fn checked(micros: i64) -> Option<Time> {
+        let time = Time::from_micros(micros);
+        (time.0 == micros).then_some(time)
     }
 
     pub const fn micros(self) -> i64 {
@@ -41,6 +53,13 @@ impl Time {
 
     pub fn before(self, span: Duration) -> Time {
         Time::from_micros(self.0.saturating_sub(micros_of(span)))
+    }
+
+    /// Whether a span that was granted at one moment and ends at another is over now: its end has passed, or lies later than now plus
+    /// twice its length. The second happens only if the clock was ahead when the span was granted, and was corrected since.
+    pub fn is_over(granted: Time, ends: Time, now: Time) -> bool {
+        let length = ends.since(granted);
+        ends <= now || ends > now.after(length).after(length)
     }
 
     /// How long from `earlier` to `self`; zero when `earlier` is later.
@@ -109,9 +128,20 @@ impl FromStr for Time {
     type Err = NotATime;
 
     fn from_str(text: &str) -> Result<Time, NotATime> {
-        let moment: jiff::Timestamp = text.parse().map_err(|_| NotATime)?;
-        Ok(Time::from_micros(moment.as_microsecond()))
+        match text.parse::<jiff::Timestamp>() {
+            Ok(moment) => Time::checked(moment.as_microsecond()).ok_or(NotATime),
+            Err(_) => on_last_day(text).ok_or(NotATime),
+        }
     }
+}
+
+/// A time within a day of [`Time::LATEST`], which `jiff::Timestamp` refuses because some time zones are in the year 10000 by then.
+fn on_last_day(text: &str) -> Option<Time> {
+    let pieces = jiff::fmt::temporal::Pieces::parse(text).ok()?;
+    let (offset, time) = (pieces.to_numeric_offset()?, pieces.time()?);
+    let local = pieces.date().to_datetime(time).duration_since(jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0));
+    let micros = local.as_micros().checked_sub(i128::from(offset.seconds()) * 1_000_000)?;
+    Time::checked(i64::try_from(micros).ok()?)
 }
 
 impl Serialize for Time {
@@ -154,7 +184,7 @@ mod tests {
             assert_eq!(Time::from_micros(micros).to_string(), expected);
         }
         assert_eq!(Time::from_micros(i64::MIN).to_string(), "0000-01-01T00:00:00.000000Z");
-        assert_eq!(Time::from_micros(i64::MAX).to_string(), "9999-12-30T21:59:59.999999Z");
+        assert_eq!(Time::from_micros(i64::MAX).to_string(), "9999-12-31T23:59:59.999999Z");
     }
 
     #[test]
@@ -162,6 +192,49 @@ mod tests {
         let late = Time::from_micros(i64::MAX);
         assert_eq!(late.after(Duration::from_secs(1)), late);
         assert_eq!(Time::from_micros(5).since(Time::from_micros(9)), Duration::ZERO);
+    }
+
+    // covers: K-17
+    #[test]
+    fn a_span_is_over_at_its_end_or_if_it_lies_ahead_by_more_than_its_length() {
+        let second = |second: i64| Time::from_micros(second * 1_000_000);
+        for (granted, ends, now, over) in [
+            (100, 110, 109, false),
+            (100, 110, 110, true),
+            // The clock was set back: by its length at most, and by more.
+            (100, 110, 90, false),
+            (100, 110, 89, true),
+            (100, 110, -1_000_000, true),
+        ] {
+            assert_eq!(Time::is_over(second(granted), second(ends), second(now)), over, "at {now}");
+        }
+        assert!(!Time::is_over(second(0), Time::LATEST, second(-5)), "what never ends is never over");
+    }
+
+    // covers: K-42
+    #[test]
+    fn every_time_of_the_year_9999_is_accepted_exactly() {
+        for (text, read) in [
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000000Z"),
+            ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+            ("9999-12-31T18:59:59-05:00", "9999-12-31T23:59:59.000000Z"),
+            ("9999-12-30T22:00:01Z", "9999-12-30T22:00:01.000000Z"),
+            ("1969-12-31T23:59:59Z", "1969-12-31T23:59:59.000000Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000000Z"),
+        ] {
+            assert_eq!(text.parse::<Time>().map(|time| time.to_string()), Ok(read.to_string()));
+        }
+        for text in [
+            "9999-12-31T19:00:00-05:00",
+            "+010000-01-01T00:00:00Z",
+            "-000001-12-31T23:59:59Z",
+            "9999-12-31T23:59:59",
+            "9999-12-31",
+            "infinity",
+        ] {
+            assert_eq!(text.parse::<Time>(), Err(NotATime), "{text}");
+        }
+        assert_eq!((Time::checked(i64::MAX), Time::checked(i64::MIN)), (None, None));
     }
 
     #[test]

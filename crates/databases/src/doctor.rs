@@ -31,6 +31,13 @@ pub const FOUND_MAX: usize = 20;
 /// Rows that one question looks at: some tenths of a second, whatever the size of the table.
 pub const ROWS_MAX: usize = 100_000;
 
+const CLOCK: Check = Check::note(
+    "the clock is not behind the log",
+    "K-17",
+    "compare the clock of this machine, or of the database's server, with the time: if it is right now, it was ahead when these \
+     entries were written, and nothing waits for it; if it is behind, correct it",
+);
+
 /// What one check is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Check {
@@ -246,6 +253,16 @@ pub(crate) fn spoken(sql: &str, dialect: &[(&str, &str)], schema: &str) -> Strin
     sql.replace("{rows}", &ROWS_MAX.to_string()).replace("@.", schema)
 }
 
+async fn clock<P: Patient>(patient: &P) -> Result<Examined, Error> {
+    let behind = patient.behind().await?;
+    let latest = patient.latest().await?;
+    let found = behind.map(|behind| {
+        let what = format!("it is {} s behind the latest entry, which is of {latest}", behind.as_secs());
+        Found::new("the clock", what)
+    });
+    Ok(Examined::new(CLOCK, 1, Vec::from_iter(found)))
+}
+
 /// Looks at everything. A question that fails costs its own check and no other.
 pub async fn examine<P: Patient>(patient: &P, limits: &Limits) -> Result<Vec<Examined>, Error> {
     let now = Patient::now(patient).await?;
@@ -262,6 +279,7 @@ pub async fn examine<P: Patient>(patient: &P, limits: &Limits) -> Result<Vec<Exa
     all.push(log::sample(patient).await);
     all.push(catalog::lifecycles(patient).await);
     all.push(catalog::held_back(patient, now).await);
+    all.push(Examined::of(CLOCK, clock(patient).await));
     all.extend(patient.own(limits).await);
     all.sort_by_key(|examined| examined.check.weight == Weight::Note);
     Ok(all)

@@ -381,7 +381,7 @@ pub trait Tx: Send {
     /// Takes rows out of the inbox; one with a reason stays and is kept with it.
     fn judged(&mut self, rows: &[(i64, Option<String>)]) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Whether rows that can not be read were taken out of the way: that is worth a commit, also where nothing else is.
+    /// Whether rows that can not be read, or are not due, were taken out of the way: that is worth a commit, also where nothing else is.
     fn has_set_aside(&self) -> bool {
         false
     }

@@ -5,10 +5,11 @@
 //! that a list has.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tenure_core::id::{ItemId, RecordId};
 use tenure_core::item::Item;
-use tenure_core::time::Time;
+use tenure_core::time::{CLOCK_NOISE, Time};
 use tenure_core::word::{Kind, Label, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 
@@ -49,6 +50,17 @@ pub(crate) const DUE_MAX: usize = 1_000;
 pub trait Look: Send + Sync {
     /// The clock that judges leases.
     fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send;
+
+    /// The latest time in the log: later than [`Look::now`] if the clock was ahead once, or is behind.
+    fn latest(&self) -> impl Future<Output = Result<Time, Error>> + Send;
+
+    /// By how much the clock is behind the log. None: by less than [`CLOCK_NOISE`].
+    fn behind(&self) -> impl Future<Output = Result<Option<Duration>, Error>> + Send {
+        async {
+            let (latest, now) = (self.latest().await?, self.now().await?);
+            Ok(Some(latest.since(now)).filter(|behind| *behind >= CLOCK_NOISE))
+        }
+    }
 
     /// Who comes before an item that is ready, each counted up to `most`.
     fn ahead(&self, item: &Item, most: usize) -> impl Future<Output = Result<Ahead, Error>> + Send;

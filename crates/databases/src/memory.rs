@@ -53,6 +53,8 @@ struct Kept {
     /// The log in append order; an entry's position is its place here, from 1.
     order: Vec<(ItemId, u64)>,
     batches: BTreeSet<BatchId>,
+    /// The latest time in the log.
+    latest: Time,
 }
 
 impl Kept {
@@ -203,7 +205,8 @@ impl Database for Memory {
             let items =
                 kept.world.items.values().filter(|item| item.store == *store && item.table.kind == *kind);
             let ready: Vec<&SharedItem> = items.filter(|item| item.phase() == Phase::Ready).collect();
-            let scheduled = ready.iter().filter(|item| item.run_at > item.updated).map(|item| item.run_at);
+            let due_at = |item: &&SharedItem| if item.is_early(now) { item.run_at } else { now };
+            let scheduled = ready.iter().filter(|item| item.run_at > item.updated).map(due_at);
             let rated = ready.iter().filter(|item| item.slot(now) == Slot::Ready).filter_map(|item| {
                 let (store, key) = (store.clone(), item.lane_key()?.clone());
                 let lane = kept.world.lanes.get(&LaneKey { store, kind: kind.clone(), key })?;
@@ -318,6 +321,7 @@ impl Tx for MemoryTx {
         let kept = &mut *self.kept;
         kept.world.now = self.now;
         kept.world.apply(staged);
+        kept.latest = entries.iter().map(|entry| entry.at).fold(kept.latest, Time::max);
         kept.order.extend(entries.iter().map(|entry| (entry.item, entry.version)));
         kept.world.apply(entries.into_iter().map(Change::Entry).collect());
         kept.batches.insert(batch);

@@ -22,11 +22,13 @@ use tenure_core::request::*;
 use tenure_core::time::Time;
 use tenure_core::word::Store;
 use tenure_databases::batch;
+use tenure_databases::look::Look;
 use tenure_databases::sqlite::migrate::{self, MIGRATIONS, Migration};
 use tenure_databases::sqlite::{Durability, OpenError, Options, Sqlite};
 use tenure_databases::{BatchId, Commit, Database, Error, Overdue, Query, Settled, Tx};
 
 const START: i64 = 1_794_774_300_000_000;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A folder with a database, and a clock that all of its handles go by.
 struct Place {
@@ -421,17 +423,31 @@ fn damage_is_kept_even_when_there_was_nothing_else_to_lease() {
     assert!(!why.is_empty());
 }
 
+// covers: K-17
+// fault: T6
 #[test]
-fn a_clock_that_is_set_back_stands_still_across_a_restart() {
+fn a_clock_that_was_ahead_is_not_remembered_across_a_restart() {
     let place = Place::new();
-    let item = create(&place.open(), "job", "{}");
-    place.clock.store(START - 3_600_000_000, Ordering::SeqCst);
-    let database = place.open();
-    let lease = acquire(&database, 1).remove(0).item.lease.clone().unwrap();
-    assert_eq!(lease.since, Time::from_micros(START));
-    let history = block_on(database.history(&store(), item)).unwrap();
-    assert!(history.is_sorted_by_key(|entry| entry.at));
-    assert_eq!(block_on(database.due(Overdue::Time, None, 9)), Ok(vec![]));
+    for ahead in [3_600, 400 * 86_400] {
+        place.clock.store(START + ahead * 1_000_000, Ordering::SeqCst);
+        let item = create(&place.open(), "job", "{}");
+        place.clock.store(START, Ordering::SeqCst);
+        let database = place.open();
+        assert_eq!(block_on(database.now()), Ok(Time::from_micros(START)));
+        assert_eq!(block_on(database.behind()), Ok(Some(Duration::from_secs(ahead.unsigned_abs()))));
+        let lease = acquire(&database, 1).remove(0).item.lease.clone().unwrap();
+        assert_eq!((lease.since, lease.expires.since(lease.since)), (Time::from_micros(START), SECOND * 60));
+        let history = block_on(database.history(&store(), item)).unwrap();
+        assert!(history.is_sorted_by_key(|entry| entry.at));
+        assert_eq!(block_on(database.due(Overdue::Time, None, 9)), Ok(vec![]));
+        place.clock.store(START + 60_000_000, Ordering::SeqCst);
+        let due = block_on(place.open().due(Overdue::Time, None, 9)).unwrap();
+        assert_eq!(due.iter().map(|found| found.item).collect::<Vec<_>>(), [item]);
+        let execution = block_on(database.item(&store(), item)).unwrap().unwrap().execution_id();
+        let sweep = Sweep { item, fence: execution.fence, due: Due::Time, offers: Effects::default() };
+        assert!(ask(&database, "system:engine", Command::Sweep(sweep)).is_yes());
+        assert_eq!(ids(&acquire(&database, 9)), [item]);
+    }
 }
 
 /// SQLite puts its log beside the file itself; so it is found there, and handles by either name are handles on one file.

@@ -123,6 +123,11 @@ impl Kept {
         on!(self, database => Box::pin(database.control(key)))
     }
 
+    /// See [`Look::behind`].
+    pub fn behind(&self) -> Asked<'_, Option<Duration>> {
+        on!(self, database => Box::pin(database.behind()))
+    }
+
     pub fn facts<'a>(&'a self, store: &'a Store, id: ItemId) -> Asked<'a, Option<Facts>> {
         on!(self, database => Box::pin(Facts::read(&**database, store, id)))
     }

@@ -400,6 +400,13 @@ impl Tenure {
         self.beside(read).await
     }
 
+    /// By how much the clock that judges leases is behind the log. None: by less than
+    /// [`CLOCK_NOISE`](tenure_core::time::CLOCK_NOISE).
+    pub async fn clock_behind(&self) -> Result<Option<Duration>, Error> {
+        let kept = self.inner.kept.clone();
+        self.beside(async move { kept.behind().await }).await
+    }
+
     /// The lifecycles in force.
     pub fn lifecycles(&self) -> Arc<Tables> {
         self.inner.kept.tables()

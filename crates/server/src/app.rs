@@ -83,6 +83,11 @@ impl App {
         self.tenure.durability()
     }
 
+    /// By how much the database's clock is behind the log, if that is worth a word.
+    pub async fn clock_behind(&self) -> Result<Option<std::time::Duration>, tenure::Error> {
+        self.tenure.clock_behind().await
+    }
+
     /// Whether somebody without a token is let in now.
     pub(crate) async fn is_open(&self) -> Result<bool, tenure::Error> {
         match self.open {

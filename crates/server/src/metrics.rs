@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Display, Write};
 use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
 
 use axum::http::Method;
 use tenure::databases::backlog::Backlog;
@@ -119,8 +120,10 @@ impl Text {
 
 const SECOND: f64 = 1e-6;
 
-pub fn text(app: &App, backlog: &[Backlog], connections: Option<usize>) -> String {
+pub fn text(app: &App, backlog: &[Backlog], behind: Duration, connections: Option<usize>) -> String {
     let mut text = Text::default();
+    let help = "By how much the database's clock is behind the latest entry of the log; 0 below 2 seconds.";
+    text.single("tenure_clock_behind_seconds", Sort::Gauge, help, behind.as_secs_f64());
     requests(&mut text, app);
     engine(&mut text, app);
     waiting(&mut text, backlog);

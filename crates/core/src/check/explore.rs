@@ -157,6 +157,7 @@ fn session(world: &mut World, actor: &Actor) -> ItemId {
         key: None,
         priority: 0,
         run_at: START,
+        wait_max: None,
         lease: Some(lease),
         committed: None,
         cancel: None,

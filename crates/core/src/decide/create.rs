@@ -40,6 +40,9 @@ pub struct Create {
     pub key: Option<Key>,
     pub priority: Option<i8>,
     pub run_at: Option<Time>,
+    /// The creator computed `run_at` from the clock and computes it again if the item is leased too early: a tick of a schedule.
+    /// The item never waits longer than that, even if the clock was ahead and is corrected.
+    pub estimated: bool,
     pub attempts: Option<u32>,
     pub links: Vec<Link>,
     pub origin: Option<ItemId>,
@@ -58,6 +61,7 @@ impl Create {
             key: None,
             priority: None,
             run_at: None,
+            estimated: false,
             attempts: None,
             links: Vec::new(),
             origin: None,
@@ -250,6 +254,7 @@ impl Create {
     fn birth(&self, table: &SharedTable) -> Result<Birth, Problem> {
         Ok(Birth {
             attempts: self.attempts,
+            estimated: self.estimated,
             key: self.key_under(table)?,
             kind: self.kind.clone(),
             lifecycle: table.hash(),

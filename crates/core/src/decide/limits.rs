@@ -69,7 +69,7 @@ fn key_bound(draft: &Draft, item: &Item) -> Option<(Bound, Option<Time>)> {
         return None;
     }
     let (_, lane) = draft.lane_of(item)?;
-    let now = draft.now().max(item.updated);
+    let now = draft.now();
     if let Some(limit) = table.settings.concurrency.key.filter(|_| lane.seats(table) == 0) {
         return Some((Bound::KeyConcurrency(limit), None));
     }
@@ -83,7 +83,7 @@ pub(super) fn started(draft: &mut Draft, item: &Item) {
         let key = queue_of(item);
         let mut control = draft.control(&key);
         let rules = draft.rules(&key, &control);
-        control.started(&rules, item.execution_id(), |id| draft.probe(id), item.updated);
+        control.started(&rules, item.execution_id(), |id| draft.probe(id), draft.now());
         draft.set_control(key, control);
     }
 }

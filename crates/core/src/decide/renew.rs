@@ -35,8 +35,7 @@ impl Renew {
         if lease.status() == Status::Committed {
             return Ok(Answer::Renewed { expires: lease.expires, cancel_requested });
         }
-        // Never shortens: two renewals may arrive in the other order.
-        let expires = draft.now().after(length).max(lease.expires);
+        let expires = lease.renewed(length, draft.now());
         draft.renew(self.execution, expires);
         Ok(Answer::Renewed { expires, cancel_requested })
     }

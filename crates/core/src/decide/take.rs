@@ -104,7 +104,13 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
     }
     let Chosen { row, to: state } = choose(draft, &item, &Event::Lease, &terms.case(actor))?;
     admit(draft, &item)?;
-    let facts = Grant { request: terms.request.clone(), session: terms.session, started: terms.start };
+    let now = draft.now();
+    let facts = Grant {
+        at: (now < item.updated).then_some(now),
+        request: terms.request.clone(),
+        session: terms.session,
+        started: terms.start,
+    };
     let line = Line {
         action: Event::Lease,
         shown: row.alias.clone(),
@@ -113,8 +119,7 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
         state,
         facts: Facts::Lease(facts),
     };
-    let expires = draft.now().max(item.updated).after(lease);
-    draft.write(id, line, Unlogged { expires: Some(expires), ..Unlogged::default() });
+    draft.write(id, line, Unlogged { expires: Some(now.after(lease)), ..Unlogged::default() });
     let was_free = item.lease.is_none();
     let item = draft.shared(id).expect("what was written is in the draft").clone();
     if was_free {

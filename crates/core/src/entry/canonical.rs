@@ -50,6 +50,7 @@ pub(super) fn birth(birth: &Birth, lifecycle: Hash) -> Vec<u8> {
 
 fn birth_under(birth: &Birth, lifecycle: &Hash, o: &mut Object) {
     o.option("attempts", &birth.attempts.map(u64::from));
+    o.flag("estimated", birth.estimated);
     o.option("key", &birth.key);
     o.field("kind", &birth.kind);
     o.field("lifecycle", lifecycle);
@@ -265,7 +266,8 @@ impl Canonical for Facts {
     fn write(&self, text: &mut Vec<u8>) {
         object(text, |o| match self {
             Facts::Create(birth) => birth_under(birth, &birth.lifecycle, o),
-            Facts::Lease(Grant { request, session, started }) => {
+            Facts::Lease(Grant { at, request, session, started }) => {
+                o.option("at", at);
                 o.option("request", request);
                 o.option("session", session);
                 o.flag("started", *started);

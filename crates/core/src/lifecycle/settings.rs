@@ -114,6 +114,11 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// The longest wait, without its jitter.
+    pub fn longest(&self) -> Duration {
+        self.most.max(self.first)
+    }
+
     /// The wait after the `failures`-th failure, without its jitter.
     pub fn after(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);

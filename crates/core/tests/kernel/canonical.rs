@@ -61,7 +61,20 @@ fn birth() -> impl Strategy<Value = Birth> {
     (first, second).prop_map(
         |((attempts, key, lifecycle, links, name), (origin, payload, priority, run_at))| {
             let kind = "job".parse().unwrap();
-            Birth { attempts, key, kind, lifecycle, links, name, origin, payload, priority, run_at }
+            let estimated = false;
+            Birth {
+                attempts,
+                estimated,
+                key,
+                kind,
+                lifecycle,
+                links,
+                name,
+                origin,
+                payload,
+                priority,
+                run_at,
+            }
         },
     )
 }
@@ -69,8 +82,8 @@ fn birth() -> impl Strategy<Value = Birth> {
 /// An action and what it says, one shape an action.
 fn facts() -> impl Strategy<Value = (Event, Facts)> {
     let reason = || of(any::<String>());
-    let grant = (of(key()), of(item()), any::<bool>())
-        .prop_map(|(request, session, started)| Facts::Lease(Grant { request, session, started }));
+    let grant = (of(time()), of(key()), of(item()), any::<bool>())
+        .prop_map(|(at, request, session, started)| Facts::Lease(Grant { at, request, session, started }));
     let progress = (vec(label(), 0..3), vec(label(), 0..3), vec(mark(), 0..3))
         .prop_map(|(closes, opens, records)| Facts::Progress(Progressed { closes, opens, records }));
     let commit = (any::<bool>(), of(hash()), written())

@@ -169,7 +169,7 @@ fn a_run_at_in_the_past_is_no_head_start() {
     let mut bench = Bench::new();
     let past = Some(START.before(seconds(86_400)));
     let pushy = bench.created("api:test", Create { run_at: past, ..new("job", "{}") });
-    assert_eq!(pushy.run_at, START);
+    assert_eq!((pushy.run_at, pushy.rank()), (START.before(seconds(86_400)), START));
 }
 
 // covers: K-32

@@ -223,20 +223,76 @@ fn an_acquire_stays_in_its_store_its_kinds_and_its_bound() {
     assert_eq!(bench.refusal("api:x", Command::Acquire(ask(1))), "FORBIDDEN");
 }
 
-// covers: K-17
+// covers: K-10, K-13, K-17
+// fault: T6
 #[test]
-fn nothing_but_the_database_clock_moves_a_lease() {
+fn a_correction_of_seconds_ends_no_lease_and_one_of_an_hour_does() {
     let mut bench = Bench::new();
     let job = bench.job();
     let execution = bench.run("worker:a/1", job);
-    bench.wait(seconds(30));
-    // Set back: no entry is older than the one before it, and the lease is not shorter.
-    bench.world.now = START.before(seconds(3600));
+    // Set back by the length of the lease: it goes on, no entry is older than the one before it, and it is renewed by the clock.
+    bench.world.now = START.before(seconds(60));
     assert!(bench.ask("worker:a/1", progress(execution, record("step", "1", "{}"), &[], &[])).is_yes());
     assert!(bench.ask("worker:a/1", renew(execution)).is_yes());
-    assert_eq!(until(&bench, job), seconds(60));
+    assert_eq!(bench.item(job).lease.as_ref().unwrap().expires, START);
+    assert_eq!(bench.sweep(job), Answer::Same(bench.world.items[&job].clone()));
+    // Set back by more: it has ended, and its holder commits nothing, nor once another is in the same state.
+    bench.world.now = START.before(seconds(121));
+    let before = bench.everything();
+    let writes = [renew(execution), commit(execution), fail(execution), release(execution)];
+    for command in writes.clone() {
+        assert_eq!(bench.refusal("worker:a/1", command), "LEASE_LOST");
+    }
+    assert_eq!(bench.everything(), before);
+    let other = bench.run("worker:b/1", job);
+    for command in writes {
+        assert_eq!(bench.refusal("worker:a/1", command), "LEASE_LOST");
+    }
+    let lease = bench.item(job).lease.clone().unwrap();
+    assert_eq!((lease.since, lease.expires), (bench.world.now, bench.world.now.after(seconds(60))));
+    assert!(bench.ask("worker:b/1", commit(other)).is_yes());
+    assert_eq!(bench.story(job), "create lease start progress expire lease start commit");
     let times: Vec<_> = bench.history(job).iter().map(|entry| entry.at).collect();
     assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(bench.folded(job), bench.item(job).as_logged());
+}
+
+// covers: K-13, K-17
+#[test]
+fn the_length_that_counts_is_the_one_that_was_granted_last() {
+    let mut bench = Bench::new();
+    let job = bench.job();
+    let execution = bench.run("worker:a/1", job);
+    let longer = Renew { execution, lease: Some(seconds(300)) };
+    assert!(bench.ask("worker:a/1", Command::Renew(longer)).is_yes());
+    bench.world.now = START.before(seconds(300));
+    assert!(bench.ask("worker:a/1", renew(execution)).is_yes());
+    assert_eq!(bench.item(job).lease.as_ref().unwrap().expires, START, "never shorter than it was granted");
+    bench.world.now = START.before(seconds(300)).before(seconds(300));
+    assert!(bench.item(job).lease.as_ref().unwrap().is_live(bench.world.now));
+    bench.world.now = bench.world.now.before(MICROSECOND);
+    assert!(!bench.item(job).lease.as_ref().unwrap().is_live(bench.world.now));
+}
+
+// covers: K-17, K-34
+#[test]
+fn a_window_is_as_long_as_it_is_by_the_clock_that_is_right() {
+    let mut bench = Bench::new();
+    bench.world.now = START.after(seconds(3_600));
+    let run = bench.create("api:test", "run", r#"{"document_id":"d"}"#);
+    bench.world.now = START;
+    let execution = bench.run("worker:a/1", run);
+    let lease = bench.item(run).lease.clone().unwrap();
+    let window = bench.item(run).table.settings.window.unwrap();
+    assert_eq!((lease.since, lease.window_ends), (START, Some(START.after(window))));
+    assert_eq!(
+        bench.history(run)[1].at,
+        START.after(seconds(3_600)),
+        "the entry is not older than the first"
+    );
+    assert_eq!(bench.folded(run), bench.item(run).as_logged());
+    bench.world.now = START.before(window).before(seconds(1));
+    assert_eq!(bench.refusal("worker:a/1", commit(execution)), "LEASE_LOST");
 }
 
 // covers: K-18

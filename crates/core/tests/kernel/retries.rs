@@ -148,3 +148,51 @@ fn enqueueing_a_failed_claim_grants_it_a_new_budget() {
     bench.expire(claim);
     assert_eq!((bench.state(claim), execution.fence.0), ("queued", 6));
 }
+
+// covers: K-17, K-33
+// fault: T7
+#[test]
+fn what_a_clock_that_was_ahead_has_put_off_is_due_and_what_was_asked_for_waits() {
+    for ahead in [3_600, 400 * 86_400] {
+        let mut bench = Bench::new();
+        let far =
+            bench.created("api:t", Create { run_at: Some(START.after(seconds(86_400))), ..new("job", "{}") });
+        let job = bench.job();
+        bench.world.now = START.after(seconds(ahead));
+        let execution = bench.run("worker:a/1", job);
+        bench.ask("worker:a/1", fail(execution));
+        let prompt = bench.job();
+        // By that clock its time has passed.
+        let soon =
+            bench.created("api:t", Create { run_at: Some(START.after(seconds(60))), ..new("job", "{}") });
+        bench.world.now = START.after(seconds(1));
+        assert_eq!(bench.refusal("worker:a/1", take(far.id)), "TRANSITION_REFUSED");
+        assert_eq!(bench.refusal("worker:a/1", take(soon.id)), "TRANSITION_REFUSED");
+        bench.run("worker:a/1", job);
+        bench.run("worker:a/1", prompt);
+        bench.world.now = START.after(seconds(60));
+        bench.run("worker:a/1", soon.id);
+        assert_eq!(bench.item(job).lease.as_ref().unwrap().expires, START.after(seconds(61)));
+        for item in [far.id, job, prompt, soon.id] {
+            assert_eq!(bench.folded(item), bench.item(item).as_logged());
+        }
+    }
+}
+
+// covers: K-17, K-33
+#[test]
+fn a_retry_waits_as_long_as_it_should_while_the_clock_moves_a_little() {
+    let mut bench = Bench::new();
+    let job = bench.job();
+    let execution = bench.run("worker:a/1", job);
+    let Command::Fail(plain) = fail(execution) else { panic!() };
+    let day = Some(seconds(86_400));
+    assert!(bench.ask("worker:a/1", Command::Fail(Fail { retry_after: day, ..plain })).is_yes());
+    // Behind by an hour, it is a wait of a day still.
+    for second in [-3_600, -1, 0, 1, 86_399] {
+        bench.world.now = tenure_core::time::Time::from_micros(START.micros() + second * 1_000_000);
+        assert_eq!(bench.refusal("worker:a/1", take(job)), "TRANSITION_REFUSED", "at {second} s");
+    }
+    bench.world.now = START.after(seconds(86_400));
+    bench.take("worker:a/1", job);
+}

@@ -109,6 +109,7 @@ async fn controls<P: Patient>(patient: &P, now: Time) -> Result<Examined, Error>
         }
         if let Some(trip) = control.trip {
             let what = match trip.until > now {
+                // Whether that is too far ahead to be believed is the kernel's to say, which knows the pause.
                 true => format!("its breaker is open until {}", trip.until),
                 false => "its breaker was open, and lets one item through at a time".to_string(),
             };

@@ -133,7 +133,10 @@ pub(super) static RULES: &[Rule] = &[
         slice: &ACTIVE,
         sql: "select x.id, 'its lease or its window is over since ' || \
                 (({now} - case when x.expires < {late} then x.expires else x.window_ends end) / 60000000) || ' min' \
-            from {slice} x where x.expires < {late} or (x.committed is null and x.window_ends < {late})",
+            from {slice} x where x.expires < {late} or (x.committed is null and x.window_ends < {late}) \
+            union all select x.id, 'its lease was granted by a clock that was ahead by ' || \
+                ((x.heartbeat - {now}) / 60000000) || ' min, and has ended' \
+            from {slice} x where 2 * x.heartbeat - x.expires > {now}",
     },
     Rule {
         check: Check::wrong("an execution belongs to an item", "K-20", RESTORE),

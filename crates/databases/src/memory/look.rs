@@ -19,6 +19,10 @@ impl Look for Memory {
         Ok((self.clock)())
     }
 
+    async fn latest(&self) -> Result<Time, Error> {
+        Ok(self.kept.lock().await.latest)
+    }
+
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
         let kept = self.kept.lock().await;
         let (world, now) = (&kept.world, (self.clock)());

@@ -16,11 +16,13 @@ use tokio_postgres::Row;
 
 use super::hints::{Hints, Start};
 use super::load::{COLUMNS, Hanging, Held, columns, lane};
-use super::pool::Ask;
+use super::pool::{Answer, Ask};
 use super::tx::PostgresTx;
 use super::value::{Uuid, id, ids, int, ints, long, owned_texts, texts};
 use crate::{Error, Place};
 
+/// How often one claim looks again because it took rows out of the way.
+const LOOKS_MAX: usize = 100;
 /// One statement of each size. What is pulled through both limits is what is locked.
 const READY: &str = concat!(
     "select * from (select ",
@@ -51,17 +53,30 @@ const ALL_BEHIND: &str = concat!(
     ", r.place, r.running, r.open, r.latest, r.starts from ranked r join @.items i on i.id = r.id \
      where i.slot = 4 order by r.place, i.id for update of i skip locked"
 );
-const ANY_DUE: &str =
-    "select exists (select from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2)";
+const ANY_DUE: &str = "select exists (select from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2), \
+    exists (select from @.items i where i.queue = $1 and i.slot = 1 and i.wait is not null and i.run_at - i.wait > $2)";
 /// Derived columns alone: no version, no entry. An item that goes behind a lane needs that lane, which nobody waits for.
-const PROMOTE: &str = "with due as materialized (select i.id, i.key, i.lifecycle = any($3) as laned \
-        from @.items i where i.queue = $1 and i.slot = 1 and i.run_at <= $2 \
-        order by i.run_at, i.id limit 1000 for update skip locked), \
-    lane as materialized (select l.key from @.lanes l where l.queue = $1 \
-        and l.key in (select d.key from due d where d.laned) order by l.key for update skip locked) \
-    update @.items i set slot = case when d.laned and d.key is not null then 4 else 2 end \
-    from due d where i.id = d.id and (not d.laned or d.key is null or d.key in (select key from lane)) \
-    returning i.rank, case when d.laned then i.key end";
+macro_rules! promote {
+    ($due:literal) => {
+        concat!(
+            "with due as materialized (select i.id, i.key, i.lifecycle = any($3) as laned \
+             from @.items i where i.queue = $1 and i.slot = 1 and ",
+            $due,
+            " limit 1000 for update skip locked), \
+             lane as materialized (select l.key from @.lanes l where l.queue = $1 \
+                and l.key in (select d.key from due d where d.laned) order by l.key for update skip locked) \
+             update @.items i set slot = case when d.laned and d.key is not null then 4 else 2 end \
+             from due d where i.id = d.id and (not d.laned or d.key is null or d.key in (select key from lane)) \
+             returning i.rank, case when d.laned then i.key end"
+        )
+    };
+}
+const PROMOTE: &str = promote!("i.run_at <= $2 order by i.run_at, i.id");
+/// Retries that were put off by a clock that was ahead: see `Item::is_early`.
+const PROMOTE_PUT_OFF: &str =
+    promote!("i.wait is not null and i.run_at - i.wait > $2 order by i.run_at - i.wait");
+/// Moved over by a clock that was ahead: their time has not come after all.
+const PUT_BACK: &str = "update @.items set slot = 1 where id = any($1) and slot in (2, 4)";
 const LANES_SEEN: &str = "select l.key from @.lanes l where l.queue = $1 and l.key = any($2)";
 const LANES_FREE: &str = "select l.key, l.running, l.open, l.latest, l.starts from @.lanes l \
     where l.queue = $1 and l.key = any($2) order by l.key for update skip locked";
@@ -78,6 +93,7 @@ pub fn claim_statements(schema: &str, limit: usize) -> Vec<(&'static str, String
         ("all behind", ALL_BEHIND),
         ("any due", ANY_DUE),
         ("promote", PROMOTE),
+        ("promote put off", PROMOTE_PUT_OFF),
     ];
     let limit = limit.next_power_of_two().to_string();
     all.into_iter().map(|(name, text)| (name, text.replace('@', schema).replace('#', &limit))).collect()
@@ -125,6 +141,20 @@ impl Claimed {
     }
 }
 
+/// Which scheduled items of a queue are to be promoted: an answer to [`ANY_DUE`].
+#[derive(Clone, Copy, Default)]
+struct Due {
+    by_time: bool,
+    put_off: bool,
+}
+
+impl Due {
+    fn read(answer: Option<Answer>) -> Due {
+        let row = answer.as_ref().and_then(|answer| answer.rows.first());
+        row.map_or_else(Due::default, |row| Due { by_time: row.get(0), put_off: row.get(1) })
+    }
+}
+
 /// A candidate with what its row holds.
 struct Candidate {
     place: Place,
@@ -157,11 +187,13 @@ impl PostgresTx<'_> {
         };
         self.let_time_pass(queue, kind).await?;
         let from = From { queue, after, limit, behind };
+        let mut left = LOOKS_MAX;
         let mut candidates = loop {
             match self.candidates(&from).await? {
                 Some(candidates) => break candidates,
-                // Some were damaged and are set aside.
-                None => continue,
+                // Some were damaged and are set aside, or were not due and are put back. More are left for the next claim.
+                None if left == 0 => return Ok(Vec::new()),
+                None => left -= 1,
             }
         };
         assert!(candidates.len() <= limit, "a claim offers at most what was asked for");
@@ -201,14 +233,20 @@ impl PostgresTx<'_> {
         };
         let mut candidates = Vec::with_capacity(rows.len());
         let mut damaged: Vec<(Uuid, String)> = Vec::new();
+        let mut early: Vec<Item> = Vec::new();
         for (row, lane) in rows {
             match self.try_read(&row).await? {
+                Ok((item, _)) if item.is_early(self.now) => early.push(item),
                 Ok((item, held)) => {
                     let rank = Time::from_micros(row.get(COLUMNS));
                     candidates.push(Candidate { place: Place { rank, id: item.id }, item, held, lane });
                 }
                 Err(why) => damaged.push((row.get(0), why.to_string())),
             }
+        }
+        if !early.is_empty() {
+            self.put_back(from.queue, &early).await?;
+            return Ok(None);
         }
         if damaged.is_empty() {
             candidates.sort_by_key(|candidate| candidate.place);
@@ -229,6 +267,17 @@ impl PostgresTx<'_> {
         Ok(None)
     }
 
+    async fn put_back(&mut self, queue: i32, early: &[Item]) -> Result<(), Error> {
+        let items = early.iter().map(|item| item.id.into()).collect();
+        self.one(Ask::count(PUT_BACK, [ids(items)])).await?;
+        self.has_set_aside = true;
+        let mut keys: Vec<String> =
+            early.iter().filter_map(lane_of).map(|lane| lane.key.to_string()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if keys.is_empty() { Ok(()) } else { self.renew_lanes(queue, keys).await }
+    }
+
     /// The ready index, from where this process knows that it begins.
     async fn ready(&mut self, from: &From) -> Result<Vec<(Row, Option<Lane>)>, Error> {
         let (queue, now) = (from.queue, self.now);
@@ -244,9 +293,9 @@ impl PostgresTx<'_> {
         if !self.has_no_control(queue, &mut answers)? {
             return Ok(Vec::new());
         }
-        let is_due = answers.next().and_then(|answer| answer.rows.first().map(|row| row.get(0)));
+        let due = Due::read(answers.next());
         let mut rows = answers.next().unwrap_or_default().rows;
-        let promoted = is_due == Some(true) && self.promote(queue).await? > 0;
+        let promoted = self.promote(queue, due).await? > 0;
         let again = start.is_some_and(|start| !start.is_beginning()) && rows.len() < from.limit;
         if promoted || again {
             rows = self.one(from.ask(READY, i64::MIN)).await?.rows;
@@ -273,9 +322,7 @@ impl PostgresTx<'_> {
         if !self.has_no_control(from.queue, &mut answers)? {
             return Ok(Vec::new());
         }
-        if answers.next().is_some_and(|answer| answer.rows.first().is_some_and(|row| row.get(0))) {
-            self.promote(from.queue).await?;
-        }
+        self.promote(from.queue, Due::read(answers.next())).await?;
         let asks = vec![from.ask_lanes(), from.ask(READY, i64::MIN)];
         let mut answers = self.ask(asks).await?.into_iter();
         let mut found = Vec::new();
@@ -287,10 +334,21 @@ impl PostgresTx<'_> {
         Ok(found)
     }
 
-    async fn promote(&mut self, queue: i32) -> Result<usize, Error> {
+    async fn promote(&mut self, queue: i32, due: Due) -> Result<usize, Error> {
+        let mut promoted = 0;
+        if due.by_time {
+            promoted += self.promote_some(queue, PROMOTE).await?;
+        }
+        if due.put_off {
+            promoted += self.promote_some(queue, PROMOTE_PUT_OFF).await?;
+        }
+        Ok(promoted)
+    }
+
+    async fn promote_some(&mut self, queue: i32, which: &'static str) -> Result<usize, Error> {
         let behind = self.known.behind.clone();
         let params = [int(queue), long(self.now.micros()), ints(behind)];
-        let promoted = self.one(Ask::rows(PROMOTE, params)).await?;
+        let promoted = self.one(Ask::rows(which, params)).await?;
         let mut keys: Vec<String> = Vec::new();
         for row in &promoted.rows {
             self.ready_at(queue, row.get(0));

@@ -18,7 +18,7 @@ use super::value::{
     truths,
 };
 use crate::Error;
-use crate::row::lane::LaneRow;
+use crate::row::lane::{LaneRow, more_at_max};
 
 const INSERT: &str = "insert into @.lanes (queue, key, running, open, latest, starts, room, more_at, over_at) \
     select * from unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing";
@@ -34,7 +34,7 @@ const REMOVE: &str = "delete from @.lanes l using unnest($1, $2, $3) as u (queue
     returning l.queue, l.key";
 /// Lanes that have more room by now, and those of which nothing has to be remembered.
 const MORE: &str = "select l.key, l.running, l.open, l.latest, l.starts from @.lanes l \
-    where l.queue = $1 and l.more_at <= $2 and l.next_id is not null order by l.more_at limit 1000 \
+    where l.queue = $1 and l.more_at between $2 and $3 and l.next_id is not null order by l.more_at limit 1000 \
     for update skip locked";
 const OVER: &str = "delete from @.lanes l using (select o.key from @.lanes o where o.queue = $1 and o.over_at <= $2 \
         and o.next_id is null order by o.over_at limit 100 for update skip locked) o \
@@ -182,15 +182,17 @@ impl PostgresTx<'_> {
 
     /// Lanes that have more room by now learn of it, and those that are over go.
     pub(super) async fn let_time_pass(&mut self, queue: i32, kind: &Kind) -> Result<(), Error> {
-        let rated = self.known.tables.laned(kind).is_some_and(|table| table.settings.rate.key.is_some());
-        if !rated {
+        let Some(rate) = self.known.tables.laned(kind).and_then(|table| table.settings.rate.key) else {
             return Ok(());
-        }
+        };
         let now = self.now.micros();
-        let asks = vec![Ask::count(OVER, [int(queue), long(now)]), Ask::rows(MORE, [int(queue), long(now)])];
-        let more = self.ask(asks).await?.pop().unwrap_or_default();
+        let more = |from: i64, to: i64| Ask::rows(MORE, [int(queue), long(from), long(to)]);
+        // Those that were given a time by a clock that was ahead, too.
+        let beyond = more_at_max(rate, self.now).micros().saturating_add(1);
+        let over = Ask::count(OVER, [int(queue), long(now)]);
+        let answers = self.ask(vec![over, more(i64::MIN, now), more(beyond, i64::MAX)]).await?;
         let mut due: Vec<(LaneKey, Lane)> = Vec::new();
-        for row in &more.rows {
+        for row in answers.iter().skip(1).flat_map(|answer| &answer.rows) {
             due.push((self.lane_key(queue, row.get(0)).await?, lane(row, 1)?));
         }
         if due.is_empty() {

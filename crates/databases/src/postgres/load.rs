@@ -34,13 +34,13 @@ macro_rules! columns {
     () => {
         "i.id, i.queue, i.lifecycle, i.state, i.version, i.fence, i.run_at, i.created, i.updated, i.key, i.owner, \
          i.heartbeat, i.expires, i.window_ends, i.session, i.committed, i.segment, i.head, i.payload_hash, \
-         i.payload, i.rest"
+         i.payload, i.rest, i.wait"
     };
 }
 pub(super) use columns;
 
 /// How many columns that is; what a statement adds comes after them.
-pub(super) const COLUMNS: usize = 21;
+pub(super) const COLUMNS: usize = 22;
 
 const NAMES: &str = "select n.store, n.scope, n.name, n.value \
     from unnest($1, $2, $3) as u (store, scope, name) \
@@ -397,6 +397,7 @@ pub(super) fn item(row: &Row, known: &Known, memo: &mut Memo) -> Result<(Item, H
         version: row.get(4),
         fence: row.get(5),
         run_at: row.get(6),
+        wait: row.get(21),
         created: row.get(7),
         updated: row.get(8),
         key: row.get::<_, Option<&str>>(9).map(Into::into),

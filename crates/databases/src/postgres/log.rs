@@ -7,6 +7,7 @@
 use tenure_core::entry::Sealed;
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
+use tenure_core::time::Time;
 use tenure_core::word::Store;
 
 use super::Postgres;
@@ -16,10 +17,10 @@ use crate::row::{Damaged, signed, unsigned};
 use crate::{BatchId, Error, Head, PAGE_MAX, Settled, segment};
 
 const TURN: &str = "select pg_try_advisory_xact_lock(hashtextextended('tenure sequencer ' || $1, 0))";
-const LAST: &str = "select pos + entries - 1, chain from @.segments where pos is not null \
+const LAST: &str = "select pos + entries - 1, chain, at from @.segments where pos is not null \
     order by pos desc limit 1";
 /// At most so many entries, but at least one segment.
-const WAITING: &str = "select s.segment, s.lines, s.entries from @.segments s where s.pos is null and s.entries > 0 \
+const WAITING: &str = "select s.segment, s.lines, s.entries, s.at from @.segments s where s.pos is null and s.entries > 0 \
     order by s.seq limit $1";
 const PLACE: &str = "update @.segments s set pos = u.pos, chain = u.chain \
     from unnest($1, $2, $3) as u (segment, pos, chain) where s.segment = u.segment and s.pos is null";
@@ -29,6 +30,11 @@ const PAGE: &str = "select s.pos, s.lines from @.segments s where s.pos >= coale
 const STORE_AND_SEGMENT: &str =
     "select q.store, i.segment from @.items i join @.queues q on q.queue = i.queue where i.id = $1";
 const SEGMENT: &str = "select lines from @.segments where segment = $1";
+/// The clock was set back: later segments no longer say how far the log had come.
+const NOTE_LATEST: &str = "update @.meta set value = greatest(value::bigint, $1)::text where name = 'latest' and value::bigint < $1";
+const LATEST: &str = "select greatest((select value::bigint from @.meta where name = 'latest'), \
+    (select at from @.segments where pos is not null order by pos desc limit 1), \
+    (select max(at) from (select at from @.segments where pos is null and entries > 0 order by seq limit 256) s), 0)";
 /// Waits for the transaction that has this batch's id, if there is one.
 const SETTLE: &str = "insert into @.segments (segment, batch, seq, entries, at, lines) \
     values (nextval('@.segment_numbers'), $1, nextval('@.segment_order'), 0, 0, '') \
@@ -75,7 +81,14 @@ impl Postgres {
         let (mut numbers, mut positions) = (Vec::new(), Vec::new());
         let mut chains: Vec<[u8; 32]> = Vec::new();
         let first = head.position;
+        let mut before = last.rows.first().map_or(0, |row| row.get::<_, i64>(2));
+        let mut latest = None;
         for row in &waiting.rows {
+            let at: i64 = row.get(3);
+            if before > at {
+                latest = latest.max(Some(before));
+            }
+            before = at;
             let entries = segment::read(row.get(1)).map_err(damaged)?;
             numbers.push(row.get::<_, i64>(0));
             positions.push(signed(head.position + 1));
@@ -95,6 +108,9 @@ impl Postgres {
         if written != planned {
             return Err(Error::Statement(format!("{written} of {planned} segments were placed")));
         }
+        if let Some(latest) = latest {
+            connection.one(Ask::count(NOTE_LATEST, [long(latest)])).await?;
+        }
         connection.one(Ask::plain("commit")).await?;
         Ok(usize::try_from(head.position - first).unwrap_or(usize::MAX))
     }
@@ -103,6 +119,12 @@ impl Postgres {
         let lent = self.pool.lend().await?;
         let found = lent.one(Ask::rows(LAST, [])).await?;
         head_of(found.rows.first()).map_err(|why| Error::Statement(format!("the log: {why}")))
+    }
+
+    pub(super) async fn read_latest(&self) -> Result<Time, Error> {
+        let lent = self.pool.lend().await?;
+        let found = lent.one(Ask::rows(LATEST, [])).await?;
+        Ok(Time::from_micros(found.rows.first().map_or(0, |row| row.get(0))))
     }
 
     pub(super) async fn read_log(&self, after: u64, limit: usize) -> Result<Vec<(u64, Sealed)>, Error> {

@@ -58,6 +58,10 @@ impl Look for Postgres {
         now.ok_or_else(|| Error::Statement("the server did not tell its time".to_string()))
     }
 
+    async fn latest(&self) -> Result<Time, Error> {
+        self.read_latest().await
+    }
+
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
         let Some(queue) = self.catalog.find(&item.store, &item.table.kind).await? else {
             return Ok(Ahead::default());

@@ -36,6 +36,7 @@ migrations! {
     6 "0006_secret";
     7 "0007_lifecycles";
     8 "0008_wall";
+    9 "0009_waits";
 }
 
 /// The migrations that a database does not have yet. One that is not there has none.

@@ -96,7 +96,10 @@ const OVERDUE: &str = "select i.id, i.queue, i.fence from @.queues q cross join 
         and i.lifecycle <> all($4) \
         and (i.expires <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
         or (i.committed is null \
-            and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
+            and i.window_ends <= coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint)) \
+        or (i.heartbeat > coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint) \
+            and 2 * i.heartbeat - least(i.expires, case when i.committed is null then i.window_ends end) \
+                > coalesce($2, (extract(epoch from statement_timestamp()) * 1000000)::bigint))) \
         order by i.id limit $3) i \
     order by i.id limit $3";
 const LAPSED: &str = "select i.id, i.queue, i.fence, i.session from @.items i \
@@ -111,7 +114,10 @@ const UPCOMING: &str = "select q.kind, \
             where i.queue = q.queue and i.slot = 1 order by i.run_at, i.id limit 1) \
         union all (select l.more_at from @.lanes l \
             where l.queue = q.queue and l.more_at is not null and l.next_id is not null \
-            order by l.more_at limit 1)) n \
+            order by l.more_at limit 1) \
+        union all (select 0 where exists (select from @.items i \
+            where i.queue = q.queue and i.slot = 1 and i.wait is not null and i.run_at - i.wait \
+                > coalesce($3, (extract(epoch from statement_timestamp()) * 1000000)::bigint)))) n \
     where q.store = $1 and q.kind = any($2) group by q.kind";
 
 impl Postgres {

@@ -175,7 +175,7 @@ impl<'a> PostgresTx<'a> {
             [
                 long(self.segment),
                 id(Uuid(self.batch.0)),
-                long(self.now.micros()),
+                long(self.entries.iter().map(|entry| entry.at).fold(self.now, Time::max).micros()),
                 owned_bytes(self.pressed()),
                 int(i32::try_from(self.entries.len()).unwrap_or(i32::MAX)),
             ]

@@ -35,7 +35,7 @@ macro_rules! insert {
     () => {
         "insert into @.items (id, queue, lifecycle, state, slot, rank, version, fence, run_at, created, updated, key, \
          exclusive, owner, heartbeat, expires, window_ends, session, committed, segment, head, payload_hash, payload, \
-         rest) select "
+         rest, wait) select "
     };
 }
 // Arrays are unnested in the select list: in `from` each of them would be written to a store of its own and read back.
@@ -43,14 +43,14 @@ macro_rules! unnested {
     () => {
         "unnest($1), unnest($2), unnest($3), unnest($4), unnest($5), unnest($6), unnest($7), unnest($8), unnest($9), \
          unnest($10), unnest($11), unnest($12), unnest($13), unnest($14), unnest($15), unnest($16), unnest($17), \
-         unnest($18), unnest($19), unnest($20), unnest($21), unnest($22), unnest($23), unnest($24)"
+         unnest($18), unnest($19), unnest($20), unnest($21), unnest($22), unnest($23), unnest($24), unnest($25)"
     };
 }
 // One row: to unnest it costs more than to write it.
 macro_rules! single {
     () => {
         "$1[1], $2[1], $3[1], $4[1], $5[1], $6[1], $7[1], $8[1], $9[1], $10[1], $11[1], $12[1], $13[1], $14[1], $15[1], \
-         $16[1], $17[1], $18[1], $19[1], $20[1], $21[1], $22[1], $23[1], $24[1]"
+         $16[1], $17[1], $18[1], $19[1], $20[1], $21[1], $22[1], $23[1], $24[1], $25[1]"
     };
 }
 macro_rules! append {
@@ -77,7 +77,7 @@ macro_rules! create {
     () => {
         concat!(
             "with log as (",
-            append!("$25", "$26", "$27", "$28", in_force!("$29", "$30")),
+            append!("$26", "$27", "$28", "$29", in_force!("$30", "$31")),
             ") ",
             insert!()
         )
@@ -97,11 +97,11 @@ macro_rules! update {
         "update @.items i set state = u.state, slot = u.slot, rank = u.rank, version = u.version, fence = u.fence, run_at \
     = u.run_at, updated = u.updated, exclusive = u.exclusive, owner = u.owner, heartbeat = u.heartbeat, expires = \
     u.expires, window_ends = u.window_ends, session = u.session, committed = u.committed, segment = u.segment, head \
-    = u.head, rest = u.rest from (select unnest($1) as id, unnest($2) as was, unnest($3) as state, unnest($4) as \
+    = u.head, rest = u.rest, wait = u.wait from (select unnest($1) as id, unnest($2) as was, unnest($3) as state, unnest($4) as \
     slot, unnest($5) as rank, unnest($6) as version, unnest($7) as fence, unnest($8) as run_at, unnest($9) as \
     updated, unnest($10) as exclusive, unnest($11) as owner, unnest($12) as heartbeat, unnest($13) as expires, \
     unnest($14) as window_ends, unnest($15) as session, unnest($16) as committed, unnest($17) as segment, \
-    unnest($18) as head, unnest($19) as rest) u where i.id = u.id and i.version = u.was"
+    unnest($18) as head, unnest($19) as rest, unnest($20) as wait) u where i.id = u.id and i.version = u.was"
     };
 }
 const UPDATE: &str = update!();
@@ -109,7 +109,7 @@ const UPDATE: &str = update!();
 const UPDATE_ALL: &str = concat!(
     "with written as (",
     update!(),
-    " returning 1) select 1 / (count(*) = $20)::integer from written"
+    " returning 1) select 1 / (count(*) = $21)::integer from written"
 );
 const RENEW: &str = "update @.items i set heartbeat = u.heartbeat, expires = u.expires \
     from unnest($1, $2, $3, $4) as u (id, fence, heartbeat, expires) \
@@ -420,6 +420,7 @@ impl PostgresTx<'_> {
             blobs(columns.iter().map(|row| &row.payload.0[..]).collect()),
             blobs_or_null(rows.iter().map(|(.., body)| inline(*body)).collect()),
             blobs(columns.iter().map(|row| &*row.rest).collect()),
+            longs_or_null(columns.iter().map(|row| row.wait).collect()),
         ])
     }
 
@@ -445,6 +446,7 @@ impl PostgresTx<'_> {
             longs(vec![self.segment; rows.len()]),
             blobs(rows.iter().map(|(_, _, row)| &row.head.0[..]).collect()),
             blobs(rows.iter().map(|(_, _, row)| &*row.rest).collect()),
+            longs_or_null(rows.iter().map(|(_, _, row)| row.wait).collect()),
         ]
     }
 

@@ -24,6 +24,8 @@ struct ControlRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     retries: Option<PaceRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    retried: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failures: Option<PaceRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     breaker: Option<TripRow>,
@@ -101,6 +103,7 @@ pub fn write(control: &Control) -> String {
         limits: control.limits.as_ref().map(limits),
         starts: pace_row(&control.starts),
         retries: pace_row(&control.retries),
+        retried: control.retried,
         failures: pace_row(&control.failures),
         breaker: control.trip.map(trip),
         trips: control.trips,
@@ -125,6 +128,7 @@ pub fn read(text: &str) -> Result<Control, Damaged> {
         limits: row.limits.map(limits),
         starts: pace(row.starts),
         retries: pace(row.retries),
+        retried: row.retried,
         failures: pace(row.failures),
         trip: row.breaker.map(trip),
         trips: row.trips,

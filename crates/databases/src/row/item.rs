@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::actor::{Actor, Role};
 use tenure_core::execution::{Lease, Mark};
@@ -33,6 +34,8 @@ pub struct ItemRow<'a> {
     pub version: i64,
     pub fence: i64,
     pub run_at: i64,
+    /// In microseconds; see [`Item::wait_max`].
+    pub wait: Option<i64>,
     pub created: i64,
     pub updated: i64,
     pub key: Option<Cow<'a, str>>,
@@ -62,6 +65,7 @@ impl<'a> ItemRow<'a> {
             version: signed(item.version),
             fence: signed(item.fence.0),
             run_at: item.run_at.micros(),
+            wait: item.wait_max.map(|wait| i64::try_from(wait.as_micros()).unwrap_or(i64::MAX)),
             created: item.created.micros(),
             updated: item.updated.micros(),
             exclusive: key.clone().filter(|_| is_exclusive),
@@ -99,6 +103,7 @@ impl<'a> ItemRow<'a> {
             key: self.key.as_deref().map(word::<Key>).transpose()?,
             priority: rest.priority,
             run_at: Time::from_micros(self.run_at),
+            wait_max: self.wait.map(unsigned).transpose()?.map(Duration::from_micros),
             lease: self.lease(rest.held, memo)?,
             committed: self.committed.map(unsigned).transpose()?.map(Fence),
             cancel: rest.cancel,

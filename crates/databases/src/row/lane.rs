@@ -4,6 +4,7 @@
 //! alone gives more.
 
 use tenure_core::id::ItemId;
+use tenure_core::lifecycle::settings::Rate;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::pace::{Bucket, Pace};
 use tenure_core::time::Time;
@@ -43,6 +44,11 @@ impl LaneRow {
             over_at: lane.starts.over_at().map(Time::micros),
         }
     }
+}
+
+/// The latest time at which a lane can have been given more room: a later one is from a clock that was ahead.
+pub fn more_at_max(rate: Rate, now: Time) -> Time {
+    now.after(rate.per).after(rate.per)
 }
 
 pub fn read(

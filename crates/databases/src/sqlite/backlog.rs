@@ -9,7 +9,7 @@ use crate::Error;
 use crate::backlog::{Backlog, Backlogs, COUNT_MAX, Counted, FIRSTS};
 use crate::row::signed;
 
-/// Each count reads one partial index and ends at the bound.
+/// Each count reads one partial index and ends at the bound. A retry that was put off by a clock that was ahead is due now.
 const BACKLOG: &str = "select q.store, q.kind, \
     (select count(*) from (select 1 from items where queue = q.queue and slot = 2 and laned = 0 limit ?2)), \
     (select count(*) from (select 1 from items where queue = q.queue and slot = 2 and laned = 1 limit ?2)), \
@@ -21,14 +21,17 @@ const BACKLOG: &str = "select q.store, q.kind, \
         where queue = q.queue and slot = 2 and laned = 0 order by rank, id limit ?3)), \
     (select min(since) from (select max(i.run_at, i.updated) as since from lanes l join items i on i.id = l.next_id \
         where l.queue = q.queue and l.room > 0 and l.next_id is not null order by l.next_rank, l.next_id limit ?3)), \
-    (select run_at from items where queue = q.queue and slot = 1 order by run_at, id limit 1) \
+    case when exists (select 1 from items where queue = q.queue and slot = 1 and wait is not null and run_at - wait > ?4) then ?4 \
+        else (select run_at from items where queue = q.queue and slot = 1 order by run_at, id limit 1) end \
     from queues q where ?1 is null or q.store = ?1 order by q.store, q.kind";
 
 impl Backlogs for Sqlite {
     async fn backlog(&self, store: Option<&Store>) -> Result<Vec<Backlog>, Error> {
+        let now = (self.shared.clock)().micros();
         let read = self.readers.read(|context| {
             let mut statement = context.connection.prepare_cached(BACKLOG)?;
-            let mut rows = statement.query((store.map(Store::as_str), signed(COUNT_MAX), signed(FIRSTS)))?;
+            let mut rows =
+                statement.query((store.map(Store::as_str), signed(COUNT_MAX), signed(FIRSTS), now))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 found.push(backlog(row)?);

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use rusqlite::params;
 use tenure_core::id::ItemId;
+#[cfg(doc)]
+use tenure_core::item::Item;
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::World;
@@ -16,11 +18,14 @@ use super::lanes::{let_time_pass, settle_lanes};
 use super::load::{Hanging, enter, load_hanging};
 use super::rows::{FoundItem, Read, id_bytes, read_item};
 use super::tx::Parts;
+use super::write::note_lane;
 use crate::Place;
 
 /// Due rows that one claim moves over to the ready ones. More would make everyone wait for a claim of one item; the rest
 /// comes with the next.
 const PROMOTE_MAX: i64 = 1_000;
+/// How often one claim puts items back that are not due. There are such items only after a correction of the clock.
+const PUT_BACK_MAX: usize = 100;
 
 pub(super) fn claim(
     parts: &mut Parts<'_>,
@@ -38,30 +43,47 @@ pub(super) fn claim(
     }
     promote(parts, queue)?;
     let_time_pass(parts, queue)?;
-    // A row that can not be read is taken out of the way and the rest is looked at again.
+    // A row that can not be read, or is not due, is taken out of the way and the rest is looked at again.
+    let mut left = PUT_BACK_MAX;
     loop {
         settle_lanes(parts)?;
         match offer(parts, world, (queue, kind), after, limit) {
+            // More are left for the next claim.
+            Ok(None) if left == 0 => return Ok(Vec::new()),
+            Ok(None) => left -= 1,
+            Ok(Some(offered)) => return Ok(offered),
             Err(Fault::Item(item, damaged)) => {
                 let now = parts.scratch.now;
                 quarantine(parts, item, &damaged.0, now)?;
                 parts.scratch.quarantined.push((item, damaged.0));
             }
-            offered => return offered,
+            Err(fault) => return Err(fault),
         }
     }
 }
 
+/// Rows whose time has come.
+const DUE: &str = "from items indexed by items_scheduled where queue = ?1 and slot = 1 and run_at <= ?2";
+/// Retries that were put off by a clock that was ahead: see [`Item::is_early`].
+pub(super) const PUT_OFF: &str = "from items indexed by items_retried where queue = ?1 and slot = 1 and wait is not null and run_at - wait > ?2";
+
 /// Moves rows whose time has come to where claims look. Only the derived columns change.
 fn promote(parts: &mut Parts<'_>, queue: i64) -> Result<(), Fault> {
-    // Mostly there are none, and asking is cheaper than the update that finds none.
-    let sql = "select 1 from items indexed by items_scheduled where queue = ?1 and slot = 1 and run_at <= ?2";
-    if !parts.context.connection.prepare_cached(sql)?.exists((queue, parts.scratch.now.micros()))? {
-        return Ok(());
+    for due in [DUE, PUT_OFF] {
+        // Mostly there are none, and asking is cheaper than the update that finds none.
+        let sql = format!("select 1 {due}");
+        if parts.context.connection.prepare_cached(&sql)?.exists((queue, parts.scratch.now.micros()))? {
+            promote_some(parts, queue, due)?;
+        }
     }
-    let sql = "update items set slot = 2 where rowid in (
-            select rowid from items indexed by items_scheduled where queue = ?1 and slot = 1 and run_at <= ?2 order by run_at, id limit ?3)
-        returning laned, key";
+    Ok(())
+}
+
+fn promote_some(parts: &mut Parts<'_>, queue: i64, due: &str) -> Result<(), Fault> {
+    let sql = format!(
+        "update items set slot = 2 where rowid in (select rowid {due} order by run_at, id limit ?3) returning laned, key"
+    );
+    let sql = &sql;
     let mut statement = parts.context.connection.prepare_cached(sql)?;
     let mut rows = statement.query((queue, parts.scratch.now.micros(), PROMOTE_MAX))?;
     while let Some(row) = rows.next()? {
@@ -88,13 +110,14 @@ pub(super) fn quarantine(parts: &mut Parts<'_>, item: ItemId, why: &str, at: Tim
     Ok(())
 }
 
+/// None: look again.
 fn offer(
     parts: &mut Parts<'_>,
     world: &mut World,
     (queue, kind): (i64, &Kind),
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<Place>, Fault> {
+) -> Result<Option<Vec<Place>>, Fault> {
     // The index is named, so that no statistics and no planner ever make it a scan.
     let free = items_from!(
         "items i indexed by items_ready",
@@ -108,6 +131,9 @@ fn offer(
         found.extend(in_turn);
         found.sort_by_key(|(place, _)| *place);
         found.truncate(limit);
+    }
+    if put_back(parts, queue, &found)? {
+        return Ok(None);
     }
     let mut offered = Vec::with_capacity(found.len());
     for (place, found) in found {
@@ -128,7 +154,21 @@ fn offer(
         offered.len(),
         "no item is offered twice"
     );
-    Ok(offered)
+    Ok(Some(offered))
+}
+
+/// Items whose time has not come after all, because a clock that was ahead moved them over, are scheduled again.
+fn put_back(parts: &mut Parts<'_>, queue: i64, found: &[(Place, FoundItem)]) -> Result<bool, Fault> {
+    let now = parts.scratch.now;
+    let mut has_put_back = false;
+    for (_, early) in found.iter().filter(|(_, found)| found.item.is_early(now)) {
+        let sql = "update items set slot = 1 where rowid = ?1 and slot = 2";
+        let written = parts.context.connection.prepare_cached(sql)?.execute([early.rowid])?;
+        has_put_back |= written > 0;
+        note_lane(parts, queue, &early.item);
+    }
+    parts.scratch.has_put_back |= has_put_back;
+    Ok(has_put_back)
 }
 
 /// Of every lane with room the oldest items, as many as it has room for. Lanes are walked in the order of their first items,

@@ -21,7 +21,7 @@ use crate::row::slot_number;
 
 /// What a statement has room for: a part of a batch as it is handed over (`batch/beside.rs`), less, and one. The largest that fit are used.
 const ROWS: [usize; 3] = [32, 8, 1];
-const COLUMNS: usize = 18;
+const COLUMNS: usize = 19;
 
 static SQL: LazyLock<[String; ROWS.len()]> = LazyLock::new(|| ROWS.map(sql));
 
@@ -32,7 +32,7 @@ fn sql(rows: usize) -> String {
     let values = vec![row; rows].join(", ");
     format!(
         "insert or rollback into items (id, queue, lifecycle, state, slot, laned, rank, version, fence, run_at, created, \
-         updated, key, segment, head, payload_hash, payload, rest) values {values}"
+         updated, key, segment, head, payload_hash, payload, rest, wait) values {values}"
     )
 }
 
@@ -104,7 +104,7 @@ fn bind(
     bind!(statement, before;
         id_bytes(item.id), queue, lifecycle, row.state, slot_number(row.slot), item.lane_key().is_some(), row.rank, row.version,
         row.fence, row.run_at, row.created, row.updated, row.key.as_deref(), parts.scratch.last.next(), row.head.0,
-        row.payload.0, inline, &*row.rest,
+        row.payload.0, inline, &*row.rest, row.wait,
     );
     Ok(())
 }

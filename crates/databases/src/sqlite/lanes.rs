@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use tenure_core::control::{Control, QueueKey};
+use tenure_core::lifecycle::settings::Rate;
 use tenure_core::word::{Key, Kind};
 use tenure_core::world::{Lane, LaneKey};
 
@@ -68,22 +69,24 @@ pub(super) fn let_time_pass(parts: &mut Parts<'_>, queue: i64) -> Result<(), Fau
     let (connection, now) = (parts.context.connection, parts.scratch.now);
     let (store, kind) = parts.context.queues.place(connection, queue)?;
     let (store, kind) = (store.clone(), kind.clone());
-    if !rates_keys(parts, &kind) {
-        return Ok(());
-    }
+    let Some(rate) = rate_of_keys(parts, &kind) else { return Ok(()) };
     let sql = "delete from lanes where (queue, key) in (select queue, key from lanes indexed by lanes_over \
         where queue = ?1 and over_at is not null and next_id is null and over_at <= ?2 and running = x'' \
         and open is null and latest is null order by over_at limit ?3)";
     connection.prepare_cached(sql)?.execute((queue, now.micros(), OVER_MAX))?;
     let sql = "select key, running, open, latest, starts from lanes indexed by lanes_more \
-        where queue = ?1 and more_at is not null and next_id is not null and more_at <= ?2 \
-        order by more_at limit ?3";
+        where queue = ?1 and more_at is not null and next_id is not null and more_at between ?2 and ?3 \
+        order by more_at limit ?4";
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query((queue, now.micros(), MORE_MAX))?;
     let mut due: Vec<(LaneKey, Lane)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let key: Key = word(&row.get::<_, String>(0)?)?;
-        due.push((LaneKey { store: store.clone(), kind: kind.clone(), key }, read_lane(row, 1)?));
+    // Those that were given a time by a clock that was ahead, too.
+    let beyond = lane::more_at_max(rate, now).micros().saturating_add(1);
+    for (from, to) in [(i64::MIN, now.micros()), (beyond, i64::MAX)] {
+        let mut rows = statement.query((queue, from, to, MORE_MAX))?;
+        while let Some(row) = rows.next()? {
+            let key: Key = word(&row.get::<_, String>(0)?)?;
+            due.push((LaneKey { store: store.clone(), kind: kind.clone(), key }, read_lane(row, 1)?));
+        }
     }
     for (key, lane) in due {
         write_lane(parts, &key, &lane)?;
@@ -91,9 +94,8 @@ pub(super) fn let_time_pass(parts: &mut Parts<'_>, queue: i64) -> Result<(), Fau
     Ok(())
 }
 
-fn rates_keys(parts: &Parts<'_>, kind: &Kind) -> bool {
-    let tables = &parts.context.lifecycles.tables;
-    tables.laned(kind).is_some_and(|table| table.settings.rate.key.is_some())
+fn rate_of_keys(parts: &Parts<'_>, kind: &Kind) -> Option<Rate> {
+    parts.context.lifecycles.tables.laned(kind)?.settings.rate.key
 }
 
 /// A lane from running, open, latest and starts.

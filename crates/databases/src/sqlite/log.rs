@@ -51,11 +51,28 @@ pub(super) fn append(parts: &mut Parts<'_>, batch: BatchId, entries: &[Sealed]) 
     let sql = "insert or rollback into segments (segment, batch, entries, at, lines, chain) \
         values (?1, ?2, ?3, ?4, ?5, ?6)";
     let mut statement = parts.context.connection.prepare_cached(sql)?;
-    let (batch, count, at) = (batch.0.to_be_bytes(), entries.len() as i64, parts.scratch.now);
+    let at = entries.iter().map(|entry| entry.at).fold(parts.scratch.now, Time::max);
+    let (batch, count) = (batch.0.to_be_bytes(), entries.len() as i64);
     statement.execute(params![segment, batch, count, at.micros(), lines, chain.0])?;
+    if last.at > at {
+        note_latest(parts.context.connection, last.at)?;
+    }
     parts.scratch.last = Last { position: last.position + count, chain, at };
     let leaving = std::mem::take(&mut parts.scratch.leaving);
     leaving.iter().try_for_each(|item| remove::delete(parts.context.connection, item))
+}
+
+/// The clock was set back: later segments no longer say how far the log had come.
+fn note_latest(connection: &Connection, at: Time) -> Result<(), rusqlite::Error> {
+    let sql = "update meta set value = ?1 where name = 'latest' and value < ?1";
+    connection.prepare_cached(sql)?.execute([at.micros()]).map(drop)
+}
+
+/// The latest time in the log.
+pub(super) fn latest(connection: &Connection) -> Result<Time, Fault> {
+    let sql = "select cast(value as integer) from meta where name = 'latest'";
+    let noted: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok(last(connection)?.at.max(Time::from_micros(noted)))
 }
 
 pub(super) fn head(connection: &Connection) -> Result<Head, Fault> {

@@ -38,13 +38,16 @@ const SET_ASIDE: &str = "select q.kind, s.name, u.why, u.at from quarantine u jo
 
 impl Look for Sqlite {
     async fn now(&self) -> Result<Time, Error> {
-        let clock = (self.shared.clock)();
-        self.readers.read(|context| now(context, clock)).await
+        Ok((self.shared.clock)())
+    }
+
+    async fn latest(&self) -> Result<Time, Error> {
+        self.readers.read(|context| log::latest(context.connection)).await
     }
 
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
-        let clock = (self.shared.clock)();
-        self.readers.read(|context| ahead(context, clock, item, most)).await
+        let now = (self.shared.clock)();
+        self.readers.read(|context| ahead(context, now, item, most)).await
     }
 
     async fn outlines(&self, query: &Query) -> Result<Vec<Outline>, Error> {
@@ -122,16 +125,12 @@ impl Look for Sqlite {
     }
 }
 
-fn now(context: &Context<'_>, clock: Time) -> Result<Time, Fault> {
-    Ok(clock.max(log::last(context.connection)?.at))
-}
-
-fn ahead(context: &mut Context<'_>, clock: Time, item: &Item, most: usize) -> Result<Ahead, Fault> {
+fn ahead(context: &mut Context<'_>, now: Time, item: &Item, most: usize) -> Result<Ahead, Fault> {
     let connection = context.connection;
     let Some(queue) = context.queues.number(connection, &item.store, &item.table.kind)? else {
         return Ok(Ahead::default());
     };
-    let now = now(context, clock)?.micros();
+    let now = now.micros();
     let (limit, looked_at) = (bound(most), bound(DUE_MAX));
     let Place { rank, id } = Place::of(item);
     let (rank, id) = (rank.micros(), id_bytes(id));

@@ -38,6 +38,7 @@ migrations! {
     6 "replace" "0006_replace";
     7 "readers" "0007_readers";
     8 "wall" "0008_wall";
+    9 "waits" "0009_waits";
 }
 
 /// `tenu`, so that `file` and we know whose database it is.

@@ -16,12 +16,13 @@ use tenure_core::world::{Message, Record};
 use tokio::sync::Semaphore;
 
 use super::catalog::{Lifecycles, Queues};
+use super::claim::PUT_OFF;
 use super::fault::{Fault, error_of};
 use super::load::read_record;
 use super::rows::{
     Context, OUTPUT, Read, executions_of, id_bytes, id_from, outside_body, payload_of, read_item,
 };
-use super::{Shared, lanes, log, open};
+use super::{Shared, lanes, open};
 use crate::look::Outline;
 use crate::row::bytes::word;
 use crate::row::{Damaged, Memo, unsigned};
@@ -280,23 +281,24 @@ fn queues_of(connection: &Connection, query: &Query) -> Result<Vec<i64>, Fault> 
 /// How long until the first scheduled item of each kind is due.
 pub(super) fn upcoming(
     context: &mut Context<'_>,
-    clock: Time,
+    now: Time,
     store: &Store,
     kinds: &[Kind],
 ) -> Result<Vec<(Kind, Duration)>, Fault> {
     let connection = context.connection;
-    let now = clock.max(log::last(connection)?.at);
     let sql = "select run_at from items indexed by items_scheduled where queue = ?1 and slot = 1 order by run_at limit 1";
     let mut scheduled = connection.prepare_cached(sql)?;
     let sql = "select more_at from lanes indexed by lanes_more \
         where queue = ?1 and more_at is not null and next_id is not null order by more_at limit 1";
     let mut rated = connection.prepare_cached(sql)?;
+    let mut put_off = connection.prepare_cached(&format!("select 1 {PUT_OFF} limit 1"))?;
     let mut waits = Vec::new();
     for kind in kinds {
         let Some(queue) = context.queues.number(connection, store, kind)? else { continue };
         let due: Option<i64> = scheduled.query_row([queue], |row| row.get(0)).optional()?;
         let more: Option<i64> = rated.query_row([queue], |row| row.get(0)).optional()?;
-        let first = due.into_iter().chain(more).min();
+        let at_once = put_off.exists((queue, now.micros()))?.then_some(now.micros());
+        let first = due.into_iter().chain(more).chain(at_once).min();
         waits.extend(first.map(|first| (kind.clone(), Time::from_micros(first).since(now))));
     }
     Ok(waits)
@@ -305,16 +307,16 @@ pub(super) fn upcoming(
 /// What time may have something to do with. The held items are few, and are looked at one by one.
 pub(super) fn due(
     context: &mut Context<'_>,
-    clock: Time,
+    now: Time,
     what: Overdue,
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Found>, Fault> {
-    let now = clock.max(log::last(context.connection)?.at);
     let sql = match what {
         Overdue::Time => items_from!(
             "items i indexed by items_active",
-            "i.slot = 3 and i.id > ?1 and (i.expires <= ?2 or i.window_ends <= ?2) order by i.id"
+            "i.slot = 3 and i.id > ?1 and (i.expires <= ?2 or i.window_ends <= ?2 or (i.heartbeat > ?2
+                and 2 * i.heartbeat - min(i.expires, coalesce(i.window_ends, i.expires)) > ?2)) order by i.id"
         ),
         Overdue::Lapsed => items_from!(
             "items i indexed by items_active left join items s on s.id = i.session",

@@ -27,7 +27,7 @@ macro_rules! items_from {
         concat!(
             "select i.rowid, i.id, i.queue, i.lifecycle, i.state, i.version, i.fence, i.run_at, i.created, i.updated, ",
             "i.key, i.owner, i.heartbeat, i.expires, i.window_ends, i.session, i.committed, i.segment, i.head, ",
-            "i.payload_hash, i.payload, i.rest from ",
+            "i.payload_hash, i.payload, i.rest, i.wait from ",
             $from,
             " where ",
             $condition
@@ -130,6 +130,7 @@ fn read_columns(
         version: column(row, 5)?,
         fence: column(row, 6)?,
         run_at: column(row, 7)?,
+        wait: column(row, 22)?,
         created: column(row, 8)?,
         updated: column(row, 9)?,
         key: column::<Option<&str>>(row, 10)?.map(Cow::Borrowed),

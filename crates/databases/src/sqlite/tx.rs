@@ -255,6 +255,8 @@ pub(super) struct Scratch {
     pub queues: Vec<(Store, Kind)>,
     /// Rows that can not be read and were taken out of the way.
     pub quarantined: Vec<(ItemId, String)>,
+    /// Items that were found ready before their time went back to those that are scheduled.
+    pub has_put_back: bool,
     /// What will be appended, if somebody has pressed it already.
     pub pressed: Option<Pressed>,
 }
@@ -296,6 +298,7 @@ impl SqliteTx {
             leaving: Vec::new(),
             queues: Vec::new(),
             quarantined: Vec::new(),
+            has_put_back: false,
             pressed: None,
         };
         // From here on the transaction is rolled back when it is dropped.
@@ -314,9 +317,10 @@ impl SqliteTx {
         Ok(tx)
     }
 
-    /// Never before what is already in the log, whatever the machine's clock was set to.
+    /// Reads the machine's clock as it is. It is not held back by the log: then a clock that was ahead for a moment would stop every
+    /// lease, retry and schedule until the right time has caught up.
     fn read_clock(&mut self) {
-        self.scratch.now = (self.writer.shared.clock)().max(self.scratch.last.at);
+        self.scratch.now = (self.writer.shared.clock)();
     }
 
     fn step<T>(&mut self, step: impl FnOnce(&mut Parts<'_>) -> Result<T, Fault>) -> Result<T, Error> {
@@ -394,6 +398,10 @@ impl Tx for SqliteTx {
 
     async fn judged(&mut self, rows: &[(i64, Option<String>)]) -> Result<(), Error> {
         self.step(|parts| Ok(inbox::judged(parts.context.connection, rows)?))
+    }
+
+    fn has_set_aside(&self) -> bool {
+        self.scratch.has_put_back
     }
 
     fn pressed(&mut self, pressed: Pressed) {

@@ -100,15 +100,15 @@ macro_rules! update {
         concat!(
             "update or rollback items set state = ?1, slot = ?2, rank = ?3, version = ?4, fence = ?5, run_at = ?6, \
              updated = ?7, owner = ?8, heartbeat = ?9, expires = ?10, window_ends = ?11, session = ?12, committed = ?13, \
-             segment = ?14, head = ?15, rest = ?16",
+             segment = ?14, head = ?15, rest = ?16, wait = ?17",
             $also,
-            " where rowid = ?17 and version = ?18"
+            " where rowid = ?18 and version = ?19"
         )
     };
 }
 const UPDATE: &str = update!("");
 /// Of a kind that runs one of a key at a time. For others the index of that is not even looked at.
-const UPDATE_EXCLUSIVE: &str = update!(", exclusive = ?19");
+const UPDATE_EXCLUSIVE: &str = update!(", exclusive = ?20");
 
 fn update(
     parts: &mut Parts<'_>,
@@ -127,10 +127,10 @@ fn update(
     bind!(statement, 0;
         row.state, slot_number(row.slot), row.rank, row.version, row.fence, row.run_at, row.updated,
         row.owner.as_deref(), row.heartbeat, row.expires, row.window_ends, row.session.map(id_bytes), row.committed,
-        segment, row.head.0, &*row.rest, known.rowid, signed(was),
+        segment, row.head.0, &*row.rest, row.wait, known.rowid, signed(was),
     );
     if item.table.is_exclusive() {
-        statement.raw_bind_parameter(19, row.exclusive.as_deref())?;
+        statement.raw_bind_parameter(20, row.exclusive.as_deref())?;
     }
     if statement.raw_execute()? == 0 {
         return Ok(0);

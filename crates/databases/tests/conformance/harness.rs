@@ -20,6 +20,7 @@ use tenure_core::replay::fold;
 use tenure_core::request::{Command, Create, Request, Take, Terms};
 use tenure_core::time::Time;
 use tenure_core::word::Store;
+use tenure_databases::backlog::Backlogs;
 use tenure_databases::batch::{self, Reply};
 use tenure_databases::follow::Follow;
 use tenure_databases::look::Look;
@@ -31,10 +32,7 @@ use crate::schema;
 
 /// One sort of database.
 pub trait Harness: Sized + Send + Sync + 'static {
-    type Database: Database + Follow + Look;
-
-    /// Its clock never goes back behind its log.
-    const STANDS_STILL: bool = false;
+    type Database: Database + Follow + Look + Backlogs;
 
     /// A fresh, empty database that goes by this clock.
     fn open(clock: Clock) -> impl Future<Output = Self>;
@@ -68,8 +66,6 @@ pub struct Sqlite {
 
 impl Harness for Sqlite {
     type Database = sqlite::Sqlite;
-
-    const STANDS_STILL: bool = true;
 
     async fn open(clock: Clock) -> Sqlite {
         let folder = tempfile::tempdir().expect("a folder");
@@ -194,17 +190,6 @@ impl<H: Harness> Bench<H> {
     /// Moves the clock by so many seconds, ahead or back.
     pub fn step(&self, seconds: i64) {
         self.clock.set(Time::from_micros(self.clock.now().micros() + seconds * 1_000_000));
-    }
-
-    /// What time it is to the next transaction: a file lets its clock stand still where the machine's is set back.
-    pub async fn judged_at(&self) -> Time {
-        let now = self.clock.now();
-        if !H::STANDS_STILL {
-            return now;
-        }
-        let position = self.database().head().await.unwrap().position;
-        let last = self.database().log(position.saturating_sub(1), 1).await.unwrap();
-        last.first().map_or(now, |(_, entry)| entry.at.max(now))
     }
 
     /// Lets a moment pass, so that what comes next is newer: what is created at one moment has no order.

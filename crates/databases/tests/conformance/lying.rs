@@ -189,6 +189,10 @@ impl<D: Look> Look for Lying<'_, D> {
         self.inner.now().await
     }
 
+    async fn latest(&self) -> Result<Time, Error> {
+        self.inner.latest().await
+    }
+
     async fn ahead(&self, item: &Item, most: usize) -> Result<Ahead, Error> {
         self.inner.ahead(item, most).await
     }

@@ -4,6 +4,7 @@
 //! the list on another database. The properties, which need two databases at once, stand in `properties.rs`.
 
 mod batches;
+mod clocks;
 mod committing;
 mod creating;
 mod exporting;
@@ -150,8 +151,14 @@ conformance! {
     #[test] fn leases_lapse_with_their_session() { sweeping }
     #[test] fn pages_of_what_is_due_reach_everything() { sweeping }
     #[test] fn a_list_that_was_read_before_a_renewal_has_no_effect() { sweeping }
-    // covers: K-12, K-17
-    #[test] fn a_clock_that_steps_gives_no_lease_to_two() { sweeping }
+    // covers: K-10, K-12, K-17
+    #[test] fn a_lease_ends_if_the_clock_is_corrected_by_more_than_its_length() { clocks }
+    // covers: K-10, K-17, K-33
+    #[test] fn a_clock_that_was_ahead_stops_nothing_and_makes_nothing_due_early() { clocks }
+    // covers: K-17
+    #[test] fn items_that_were_promoted_too_early_wait_for_their_time() { clocks }
+    // covers: K-17, K-38
+    #[test] fn limits_that_were_used_ahead_hold_for_their_span_at_most() { clocks }
     #[test] fn one_that_can_not_be_swept_stops_no_other() { sweeping }
     #[test] fn no_open_step_keeps_a_run_from_ending() { sweeping }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use tenure_core::answer::Answer;
-use tenure_core::code::Code;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::guard::Guard;
 use tenure_core::request::{Command, Due, Effects, Progress, Request, Sweep, Take, Terms};
@@ -138,41 +137,6 @@ pub async fn a_list_that_was_read_before_a_renewal_has_no_effect<H: Harness>(ben
         assert!(matches!(reply.answer, Answer::Same(_)) && !reply.fresh, "{reply:?}");
     }
     assert_eq!(bench.log().await, before);
-}
-
-/// The clock that judges is set back by an hour and ahead by one. Set back it takes nothing from who holds it; set ahead it ends a
-/// lease, and then the fence keeps the work of two from being done twice.
-pub async fn a_clock_that_steps_gives_no_lease_to_two<H: Harness>(bench: &Bench<H>) {
-    let hour = Duration::from_secs(3600);
-    let item = bench.job().await;
-    let first = bench.run("worker:a/1", item).await;
-    let until = bench.item(item).await.lease.unwrap().expires;
-    bench.clock.set(START.before(hour));
-    assert_eq!(bench.due(Overdue::Time).await, []);
-    assert_eq!(bench.acquire("worker:b/1", &["job"], 1).await, []);
-    assert_eq!(bench.ask("worker:b/1", take(item)).await.code(), Some(Code::ClaimConflict));
-    assert!(bench.ask("worker:a/1", renew(first)).await.is_yes());
-    assert!(bench.item(item).await.lease.unwrap().expires >= until, "nothing is taken from its holder");
-    let sweep = Sweep { item, fence: first.fence, due: Due::Time, offers: Effects::default() };
-    let early = bench.reply(request("system:engine", Command::Sweep(sweep))).await;
-    assert!(matches!(early.answer, Answer::Same(_)) && !early.fresh, "{early:?}");
-
-    bench.clock.set(START.after(hour));
-    assert_eq!(bench.due(Overdue::Time).await, [item]);
-    let second = bench.run("worker:b/1", item).await;
-    for now in [START.after(hour), START, START.before(hour), START.after(hour)] {
-        bench.clock.set(now);
-        let before = bench.history(item).await;
-        for command in [renew(first), commit(first), fail(first), release(first)] {
-            let late = bench.ask("worker:a/1", command).await;
-            assert!(matches!(late, Answer::LeaseLost(_)), "{now}: {late:?}");
-        }
-        assert_eq!(bench.ask("worker:c/1", take(item)).await.code(), Some(Code::ClaimConflict), "{now}");
-        assert_eq!(bench.history(item).await, before, "{now}");
-    }
-    assert!(bench.ask("worker:b/1", commit(second)).await.is_yes());
-    assert_eq!(bench.story(item).await, "create lease expire lease commit");
-    assert!(bench.history(item).await.is_sorted_by_key(|entry| entry.at), "time goes on in its history");
 }
 
 /// What can not be swept (its row must write something that nobody brought) stays due and stops nobody else.

@@ -387,3 +387,46 @@ fn a_broken_log_inbox_or_lifecycle_of_a_file_is_named() {
 fn a_broken_log_inbox_or_lifecycle_of_a_server_is_named() {
     each_is_named::<Server>(LOG);
 }
+
+/// The latest entry is of the year 2100, as a clock that was ahead leaves it, and a lease was granted by that clock.
+fn a_clock_that_is_behind_is_named<W: Ward>() {
+    with(async |ward: &W| {
+        let filled = filled(ward.database()).await;
+        let check = "the clock is not behind the log";
+        assert!(unwell(&examine(ward).await).iter().all(|one| one.check.name != check));
+        ward.unwall().await;
+        let ahead = 4_102_444_800_000_000_i64;
+        ward.execute(&format!("update meta set value = '{ahead}' where name = 'latest'")).await;
+        let active = W::Database::literal(filled.active);
+        let lease = format!("heartbeat = {ahead}, expires = {}", ahead + 60_000_000);
+        ward.execute(&format!("update items set {lease} where id = {active}")).await;
+        let all = examine(ward).await;
+        let named = |check: &str| {
+            let told = unwell(&all);
+            let one = told.iter().find(|one| one.check.name == check).expect("it is named");
+            one.found
+                .iter()
+                .map(|found| format!("{} {}", found.id, found.what))
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let clock = named(check);
+        assert!(
+            clock.contains(" s behind the latest entry, which is of 2100-01-01T00:00:00.000000Z"),
+            "{clock}"
+        );
+        let lease = named("what time has ended is swept");
+        assert!(
+            lease.contains(&filled.active.to_string()) && lease.contains("a clock that was ahead"),
+            "{lease}"
+        );
+    });
+}
+
+// covers: K-17
+// fault: T9
+#[test]
+fn t9_a_clock_that_is_behind_the_log_is_named() {
+    a_clock_that_is_behind_is_named::<File>();
+    a_clock_that_is_behind_is_named::<Server>();
+}

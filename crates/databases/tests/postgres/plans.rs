@@ -44,7 +44,10 @@ async fn claims_go_by_them(kit: &Kit, mode: &str, how: &str) {
             "ready" => (lane, first, &["items_ready"]),
             "one behind" => (lane, first, &["lanes_free", "items_pkey"]),
             "all behind" => (lane, first, &["lanes_free", "items_of_lane", "items_pkey"]),
-            "any due" => ("(integer, bigint)", "(1, 0)", &["items_scheduled"]),
+            "any due" => ("(integer, bigint)", "(1, 0)", &["items_scheduled", "items_retried"]),
+            "promote put off" => {
+                ("(integer, bigint, integer[])", "(1, 0, '{1}')", &["items_retried", "lanes_pkey"])
+            }
             "promote" => {
                 ("(integer, bigint, integer[])", "(1, 0, '{1}')", &["items_scheduled", "lanes_pkey"])
             }

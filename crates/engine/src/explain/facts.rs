@@ -78,7 +78,6 @@ impl Facts {
 
 async fn known<D: Database + Look>(database: &D, whole: Whole, world: &mut World) -> Result<Known, Error> {
     let item = Arc::new(whole.item);
-    world.now = world.now.max(item.updated);
     world.items.insert(item.id, item.clone());
     world.payloads.extend(whole.payload.map(|payload| (item.id, payload)));
     let mut history = database.history(&item.store, item.id).await?;

@@ -48,11 +48,17 @@ pub(super) fn because(facts: &Facts, item: &Item) -> Vec<Because> {
     let mut because = Vec::new();
     let held = match item.due(now) {
         Some(event) => {
-            let (what, at) = match lease.window_ends.filter(|ends| *ends <= now) {
+            let (what, at) = match lease.window_ends.filter(|_| lease.is_timed_out(now)) {
                 Some(ends) if lease.committed.is_none() => ("window", ends),
                 Some(_) | None => ("lease", lease.expires),
             };
-            let text = format!("the {what} of {} ended at {at}; the next sweep takes `{event}`", lease.owner);
+            let owner = &lease.owner;
+            let text = match at <= now {
+                true => format!("the {what} of {owner} ended at {at}; the next sweep takes `{event}`"),
+                false => format!(
+                    "the {what} of {owner} was granted until {at} by a clock that was ahead, and has ended; the next sweep takes `{event}`"
+                ),
+            };
             Because::new(Reason::Expired, text)
         }
         None => {

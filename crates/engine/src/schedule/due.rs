@@ -8,8 +8,9 @@
 //!  all   │  each, oldest first, up to the bound  │  each               │
 //! ```
 //!
-//! A clock that is set back finds its tick ahead of it and waits: what was created is behind that tick. One that is set
-//! forward has missed what it jumped over. Times within a pause are nobody's.
+//! A tick that is handled before its time was made by a clock that was ahead: it creates nothing, and the next tick is computed anew.
+//! Times that were created before are known by their names. A clock that is set forward misses the times that it jumps over. Times
+//! within a pause create nothing.
 
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub(crate) struct Pause {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub times: &'a Times,
+    /// Where the schedule begins, if it says so.
+    pub begins: Option<Time>,
     pub catch_up: CatchUp,
     pub pauses: &'a [Pause],
     /// The tick's own time.
@@ -95,7 +98,10 @@ pub(crate) fn due(asked: Asked<'_>) -> Due {
         return Due { make, next: Some(Next { at: rest[0], left }), dropped: 0 };
     }
     let missed = asked.between(asked.at, cut).take(COUNT_MAX as usize).count() as u64;
-    let next = if asked.now < asked.at { Some(asked.at) } else { asked.times.after(asked.now) };
+    let next = match asked.begins.filter(|begins| *begins > asked.now) {
+        Some(begins) => asked.times.from(begins),
+        None => asked.times.after(asked.now),
+    };
     let next = next.map(|at| Next { at, left: None });
     Due { make, next, dropped: missed.saturating_sub(made_up.len() as u64) }
 }
@@ -140,7 +146,7 @@ mod tests {
 
     fn asked<'a>(times: &'a Times, catch_up: CatchUp, at: &str, now: &str) -> Asked<'a> {
         let (at, now, jitter) = (time(at), time(now), Duration::ZERO);
-        Asked { times, catch_up, pauses: &[], at, now, jitter, left: 100, room: 200 }
+        Asked { times, begins: None, catch_up, pauses: &[], at, now, jitter, left: 100, room: 200 }
     }
 
     fn hourly() -> Times {
@@ -268,8 +274,23 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_makes_nothing_twice() {
         let times = hourly();
-        // 10:00 was created; then the clock shows 09:30. Its tick still has its time ahead of it.
+        // 10:00 was created; then the clock shows 09:30. 10:00 comes again, and is known by its name.
         let back = due(asked(&times, CatchUp::All, "2026-01-01T11:00:00Z", "2026-01-01T09:30:00Z"));
-        assert_eq!((back.make.len(), back.next.unwrap().at), (0, time("2026-01-01T11:00:00Z")));
+        assert_eq!((back.make.len(), back.next.unwrap().at), (0, time("2026-01-01T10:00:00Z")));
+    }
+
+    // covers: K-17, K-36
+    // fault: T8
+    #[test]
+    fn a_tick_of_a_clock_that_was_ahead_is_worked_out_anew() {
+        let times = hourly();
+        for rule in [CatchUp::Skip, CatchUp::One, CatchUp::All] {
+            let ahead = asked(&times, rule, "2027-02-05T10:00:00Z", "2026-01-01T09:30:00Z");
+            let next = Some(Next { at: time("2026-01-01T10:00:00Z"), left: None });
+            assert_eq!(due(ahead), Due { make: Vec::new(), next, dropped: 0 }, "{rule:?}");
+            let begins = Some(time("2026-03-01T00:00:00Z"));
+            let next = Some(Next { at: time("2026-03-01T00:00:00Z"), left: None });
+            assert_eq!(due(Asked { begins, ..ahead }).next, next, "{rule:?}: not before it begins");
+        }
     }
 }

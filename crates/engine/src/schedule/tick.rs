@@ -49,6 +49,7 @@ impl Tick {
         let payload = Body::json(bytes).map_err(|problem| problem.detail.to_string())?;
         let mut create = Create::new(super::tick_kind(), payload);
         create.run_at = Some(plan.run_at(schedule, next.at));
+        create.estimated = true;
         Ok(create)
     }
 }
@@ -78,14 +79,17 @@ async fn fire(parts: &Parts, job: Job) -> Result<Done, Failure> {
     let plan = whole.payload.as_ref().ok_or("its payload was erased".to_string()).and_then(Plan::read);
     let plan = plan.map_err(Failure::retry)?;
     let times = plan.times(schedule.created).map_err(Failure::retry)?;
-    let pauses = match schedule.version {
+    let mut pauses = match schedule.version {
         1 => Vec::new(),
         _ => pauses(&parts.kept.history(store, tick.schedule).await?),
     };
     // The database's clock, as it was when the tick was leased: no other is asked.
     let now = job.item().lease.as_ref().map_or(tick.at, |lease| lease.since);
+    // It is not paused now: what ends later was resumed by a clock that was ahead.
+    pauses.retain(|pause| pause.until.is_some_and(|until| until <= now));
     let due = due(Asked {
         times: &times,
+        begins: plan.from,
         catch_up: plan.catch_up,
         pauses: &pauses,
         at: tick.at,

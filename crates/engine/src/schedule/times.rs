@@ -36,7 +36,11 @@ const EXPRESSION_BYTES_MAX: usize = 512;
 #[derive(Clone, Debug)]
 pub(crate) enum Times {
     Cron(Box<croner::Cron>, TimeZone),
-    Every { period: Duration, anchor: Time },
+    /// Has times before the anchor too: the caller decides where a schedule begins.
+    Every {
+        period: Duration,
+        anchor: Time,
+    },
 }
 
 impl Times {
@@ -69,11 +73,8 @@ impl Times {
                 Some(Time::from_micros(next?.as_microsecond()))
             }
             Times::Every { period, anchor } => {
-                if moment < *anchor {
-                    return Some(*anchor);
-                }
                 let period = i64::try_from(period.as_micros()).ok()?;
-                let passed = (moment.micros() - anchor.micros()) / period;
+                let passed = (moment.micros() - anchor.micros()).div_euclid(period);
                 let next = anchor.micros().checked_add(period.checked_mul(passed + 1)?)?;
                 Some(Time::from_micros(next)).filter(|next| *next > moment)
             }

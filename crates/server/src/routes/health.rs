@@ -20,6 +20,10 @@ pub struct Readiness {
     /// What an answer has survived: `full`, it is on the disk; `relaxed`, a power cut may take the last ones back; `none`, it is gone
     /// with the process.
     pub durability: String,
+    /// By how many milliseconds the database's clock is behind the latest entry of the log: it is behind now, or was ahead when that
+    /// was written. Left out below 2 seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_behind_ms: Option<u64>,
 }
 
 /// The process answers
@@ -35,7 +39,9 @@ pub async fn live(_: Anybody) -> Json<Health> {
 pub async fn ready(_: Anybody, State(app): State<App>) -> Result<Json<Readiness>, Problem> {
     app.tenure.head().await?;
     let durability = app.tenure.durability().to_string();
-    Ok(Json(Readiness { status: "ok".to_string(), durability }))
+    let behind = app.tenure.clock_behind().await?;
+    let clock_behind_ms = behind.map(|behind| u64::try_from(behind.as_millis()).unwrap_or(u64::MAX));
+    Ok(Json(Readiness { status: "ok".to_string(), durability, clock_behind_ms }))
 }
 
 /// This document

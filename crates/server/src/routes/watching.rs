@@ -168,6 +168,7 @@ pub async fn metrics(caller: Caller, serving: Option<Extension<Serving>>) -> Res
     let mine =
         all.into_iter().filter(|one| caller.may_follow(&one.store) && caller.may_use(&one.kind).is_ok());
     let connections = serving.map(|Extension(serving)| serving.connections());
-    let text = metrics::text(&caller.app, &mine.collect::<Vec<_>>(), connections);
+    let behind = caller.tenure.clock_behind().await?.unwrap_or_default();
+    let text = metrics::text(&caller.app, &mine.collect::<Vec<_>>(), behind, connections);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

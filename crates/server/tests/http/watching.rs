@@ -248,6 +248,30 @@ async fn health_says_what_an_answer_has_survived() {
     }
 }
 
+// covers: K-17
+// fault: T9
+#[tokio::test]
+async fn t9_readiness_and_metrics_say_that_the_clock_is_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    served(&format!("sqlite:{}", path.display()), Open::WhileNoToken, async |service| {
+        let metric = async || service.get("/metrics").await.text;
+        assert!(metric().await.contains("\ntenure_clock_behind_seconds 0\n"));
+        assert_eq!(service.get("/health/ready").await.yes(200)["clock_behind_ms"], json!(null));
+        // As a clock that was ahead leaves it: the log has an entry of the year 2100.
+        let raw = rusqlite::Connection::open(&path).unwrap();
+        let sql = "update meta set value = 4102444800000000 where name = 'latest'";
+        assert_eq!(raw.execute(sql, []).unwrap(), 1);
+        let behind = service.get("/health/ready").await.yes(200)["clock_behind_ms"].as_u64().unwrap();
+        let now = tenure::databases::outside::now().micros().unsigned_abs() / 1_000;
+        assert!((4_102_444_800_000 - now - 60_000..=4_102_444_800_000).contains(&behind), "{behind}");
+        let text = metric().await;
+        let line = text.lines().find_map(|line| line.strip_prefix("tenure_clock_behind_seconds ")).unwrap();
+        assert!(line.parse::<f64>().unwrap() > 1e6, "{line}");
+    })
+    .await;
+}
+
 // covers: K-07
 // fault: A4
 #[test]

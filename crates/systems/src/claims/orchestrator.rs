@@ -17,7 +17,6 @@ use tenure::core::answer::Answer;
 use tenure::core::entry::{Facts, Sealed};
 use tenure::core::id::ItemId;
 use tenure::core::request::{Command, Move};
-use tenure::core::time::Time;
 use tenure::core::word::Store;
 use tenure::databases::outside;
 use tenure::{Error, Tenure};
@@ -25,6 +24,7 @@ use tenure::{Error, Tenure};
 use super::claim::{enqueue, is_enqueue};
 use super::kept::{CLAIM, FAILED, RECHECK, VERDICT};
 use super::running::Retries;
+use crate::time::Stopwatch;
 
 /// How far it has read is kept under this name.
 const READER: &str = "claims/orchestrator";
@@ -50,7 +50,7 @@ pub(super) struct Orchestrator {
 #[derive(Clone, Copy, Debug)]
 struct Marked {
     position: u64,
-    at: Time,
+    since: Stopwatch,
 }
 
 /// What a turn came to.
@@ -65,7 +65,7 @@ pub(super) struct Turn {
 
 impl Orchestrator {
     pub fn new(tenure: Tenure, retries: Retries) -> Orchestrator {
-        let marked = Marked { position: 0, at: outside::now() };
+        let marked = Marked { position: 0, since: Stopwatch::start() };
         Orchestrator { tenure, retries, marked }
     }
 
@@ -111,12 +111,11 @@ impl Orchestrator {
 
     /// Keeps how far it has read, unless that was done so shortly before.
     async fn mark(&mut self, position: u64, every: Duration) -> Result<(), Error> {
-        let now = outside::now();
-        if self.marked.position >= position || now.since(self.marked.at) < every {
+        if self.marked.position >= position || self.marked.since.elapsed() < every {
             return Ok(());
         }
         self.tenure.set_mark(READER, position).await?;
-        self.marked = Marked { position, at: now };
+        self.marked = Marked { position, since: Stopwatch::start() };
         Ok(())
     }
 

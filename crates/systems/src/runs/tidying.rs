@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use tenure::core::time::Time;
 use tenure::core::word::Store;
 use tenure::databases::backlog::Backlog;
 use tenure::databases::outside::now;
@@ -111,7 +112,7 @@ async fn newest(means: &Means, store: &Store) -> Result<(), NotDone> {
     let documents = means.library.documents(tenure.clone());
     let kind = Some(DOCUMENT.parse().map_err(tenure::Error::from)?);
     let newest = tenure.list(Query { kind, order: Order::Newest, limit: NEWEST, ..Query::default() }).await?;
-    let is_due = |created| now().since(created) >= means.settings.mend_after;
+    let is_due = |created: Time| Time::is_over(created, created.after(means.settings.mend_after), now());
     for document in newest.iter().filter(|document| is_due(document.created)) {
         let mended = documents.mend(document).await?;
         count(&means.library.counters().documents_mended, usize::from(mended));

@@ -91,7 +91,7 @@ impl Todos {
             Ok(task) => task,
         };
         // A claim that has lapsed is nobody's, whether or not that has been written down yet.
-        let is_held = task.item.lease.as_ref().is_some_and(|lease| lease.expires > now());
+        let is_held = task.item.lease.as_ref().is_some_and(|lease| lease.is_live(now()));
         Ok(is_held.then(|| about(&task)).filter(|waiting| !waiting.question.is_empty()))
     }
 

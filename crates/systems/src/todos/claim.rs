@@ -149,7 +149,7 @@ impl Todos {
         event: Event,
     ) -> Result<ExecutionId, Error> {
         match &item.lease {
-            Some(lease) if lease.expires <= now() => Err(nobodys(item, event)),
+            Some(lease) if !lease.is_live(now()) => Err(nobodys(item, event)),
             Some(lease) if lease.owner == session.actor.owner() => Ok(item.execution_id()),
             Some(lease) if lease.owner.id == session.actor.id => {
                 self.take(item, session).await.map(|(granted, _)| granted.execution)

@@ -110,7 +110,8 @@ pub async fn live(tenure: &Tenure, id: ItemId) -> Result<Session, Error> {
         Err(tenure::Error::NotFound(_)) => return Err(ended().into()),
         whole => whole?,
     };
-    let session = Session::of(&whole.item, workspace_of(&whole)).filter(|session| session.expires_at > now());
+    let is_live = whole.item.lease.as_ref().is_some_and(|lease| lease.is_live(now()));
+    let session = Session::of(&whole.item, workspace_of(&whole)).filter(|_| is_live);
     session.ok_or_else(|| ended().into())
 }
 
@@ -123,7 +124,7 @@ pub async fn shared(tenure: &Tenure, session: &Session) -> Result<Option<Shared>
     loop {
         let page = tenure.list(query.clone()).await?;
         for item in &page {
-            let Some(live) = item.lease.as_ref().filter(|lease| lease.expires > now()) else { continue };
+            let Some(live) = item.lease.as_ref().filter(|lease| lease.is_live(now())) else { continue };
             names.insert(live.owner.id.to_string());
             if live.owner.id == session.actor.id && item.id != session.id {
                 others.push(item.id);

@@ -101,7 +101,7 @@ impl<'n> Dice<'n> {
     }
 
     pub fn clock(&mut self, world: &mut World) {
-        const STEPS: [i64; 9] = [0, 1, 3, 20, 61, 130, -5, -100, 3_700];
+        const STEPS: [i64; 10] = [0, 1, 3, 20, 61, 130, -5, -100, 3_700, -3_700];
         let seconds = if self.percent(15) { STEPS[self.of(STEPS.len())] } else { 0 };
         let span = Duration::from_secs(seconds.unsigned_abs());
         world.now = if seconds < 0 { world.now.before(span) } else { world.now.after(span) };

@@ -37,6 +37,12 @@ impl Greeting<'_> {
         output.line(format_args!("  database   {place}"))?;
         output.line(format_args!("  files      {files}"))?;
         output.line(format_args!("  durable    {}", self.durable(app.durability())))?;
+        if let Some(behind) = app.clock_behind().await? {
+            output.line(format_args!(
+                "  clock      {} s behind the latest entry of the log: it is behind now, or was ahead when that was written",
+                behind.as_secs()
+            ))?;
+        }
         output.line(format_args!("  inside     {}", self.inside()))?;
         output.line(format_args!("  access     {door}"))?;
         let (header, token) = match is_closed {
