@@ -145,7 +145,14 @@ fn request(row: Posted) -> Result<Request, Problem> {
     create.name = word("idempotency_key", row.idempotency_key)?;
     create.key = word("key", row.key)?;
     create.priority = priority.map_err(|_| Problem::invalid("priority is out of range"))?;
-    create.run_at = row.run_at.map(Time::from_micros);
+    let out_of_range = |micros| {
+        let (first, last) = (Time::EARLIEST, Time::LATEST);
+        Problem::invalid(format!(
+            "run_at is {micros} in microseconds since 1970; the earliest is {first} and the latest {last}"
+        ))
+    };
+    create.run_at =
+        row.run_at.map(|micros| Time::checked(micros).ok_or_else(|| out_of_range(micros))).transpose()?;
     let actor = Actor::new(Role::Api, "inbox".parse().expect("the inbox has a name"));
     Ok(Request { store, actor, command: Command::Create(create) })
 }

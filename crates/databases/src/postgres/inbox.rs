@@ -2,6 +2,7 @@
 
 use tenure_core::body::BODY_BYTES_MAX;
 use tenure_core::code::Problem;
+use tenure_core::time::Time;
 use tokio_postgres::Row;
 
 use super::pool::Ask;
@@ -23,7 +24,7 @@ const WAITING: &str = "with first as materialized (select w.id, w.bytes, \
         left(b.idempotency_key, #), left(b.key, #), b.priority, \
         case when isfinite(b.run_at) and b.run_at < timestamptz '10000-01-01 00:00:00+00' \
             then (extract(epoch from b.run_at) * 1000000)::bigint end, \
-        octet_length(b.payload)::bigint, coalesce(b.run_at >= timestamptz '10000-01-01 00:00:00+00', false) \
+        octet_length(b.payload)::bigint, case when b.run_at >= timestamptz '10000-01-01 00:00:00+00' then b.run_at::text end \
     from first f join @.tenure_inbox b on b.id = f.id where b.error is null and f.so_far <= $3 order by b.id for update of b";
 const TAKEN: &str = "delete from @.tenure_inbox where id = any($1)";
 const KEPT: &str = "update @.tenure_inbox b set error = u.error from unnest($1, $2) as u (id, error) \
@@ -56,7 +57,10 @@ impl PostgresTx<'_> {
 
 fn posted(row: &Row) -> Posted {
     let too_long = row.get::<_, Option<i64>>(8).and_then(too_long);
-    let too_late = || row.get::<_, bool>(9).then(|| Problem::invalid("run_at is later than the year 9999"));
+    let too_late = || {
+        let run_at: Option<&str> = row.get(9);
+        Some(Problem::invalid(format!("run_at is {}; the latest is {}", run_at?, Time::LATEST)))
+    };
     Posted {
         id: row.get(0),
         store: row.get(1),

@@ -12,6 +12,10 @@ use tenure_core::time::Time;
 use crate::Posted;
 use crate::batch::inbox::{TURN_BYTES_MAX, WORD_CHARACTERS_MAX, too_long};
 
+/// A number below this is in another unit: it is March 1973 in microseconds, the year 5138 in seconds.
+const RUN_AT_MICROS_MIN: i64 = 100_000_000_000_000;
+/// Of a value that is refused, so much is repeated in the reason.
+const SHOWN_CHARACTERS_MAX: usize = 64;
 /// A text that is no word is not read to its end. (`@` is the column, `#` how much of it.)
 const WORD: &str = "case when octet_length(@) <= # then @ else substr(@, 1, #) end";
 /// Nor is a payload that is longer than any.
@@ -84,17 +88,36 @@ fn read(row: &Row<'_>) -> Result<Posted, rusqlite::Error> {
     };
     let run_at = match row.get_ref(6)? {
         ValueRef::Null => None,
+        // Seconds and milliseconds of our time would be moments of 1970, and the row would run at once.
+        ValueRef::Integer(micros) if micros < RUN_AT_MICROS_MIN => {
+            wrong = Some(Problem::invalid(format!(
+                "run_at is {micros}; a number is in microseconds since 1970 and at least {RUN_AT_MICROS_MIN}"
+            )));
+            None
+        }
         ValueRef::Integer(micros) => Some(micros),
         ValueRef::Text(bytes) if time(bytes).is_some() => time(bytes).map(Time::micros),
-        ValueRef::Text(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
-            wrong = Some(Problem::invalid(
-                "run_at is neither microseconds since 1970 nor a time like 2026-11-15T20:25:00Z",
-            ));
+        value @ (ValueRef::Text(_) | ValueRef::Real(_) | ValueRef::Blob(_)) => {
+            wrong = Some(Problem::invalid(format!(
+                "run_at is {}; it is either microseconds since 1970 or a time like 2026-11-15T20:25:00Z",
+                shown(value)
+            )));
             None
         }
     };
     wrong = wrong.or(row.get::<_, Option<i64>>(8)?.and_then(too_long));
     Ok(Posted { id: row.get(0)?, store, kind, payload, idempotency_key, key, priority, run_at, wrong })
+}
+
+fn shown(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(bytes) => {
+            let text: String = String::from_utf8_lossy(bytes).chars().take(SHOWN_CHARACTERS_MAX).collect();
+            format!("{text:?}")
+        }
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Blob(_) => "a blob".to_string(),
+    }
 }
 
 /// RFC 3339, or what SQLite's own `datetime()` gives, which is UTC.

@@ -2,6 +2,7 @@
 
 use tenure_core::answer::Answer;
 use tenure_core::request::{Command, Commit, Create, Finish, Request};
+use tenure_core::time::Time;
 use tenure_databases::Database;
 use tenure_databases::follow::Follow;
 
@@ -299,19 +300,52 @@ fn the_inbox_takes_anything() {
             .await
             .unwrap();
         let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 20, &mut draw()).await.unwrap();
-        assert_eq!((turn.taken, turn.refused), (4, 6));
+        assert_eq!((turn.taken, turn.refused), (3, 7));
         let left = kit.raw.query("select id, error from tenure_inbox order by id", &[]).await.unwrap();
         let left: Vec<(i64, String)> = left.iter().map(|row| (row.get(0), row.get(1))).collect();
-        let told =
-            ["later than", "later than", "later than", "kind is missing", "not a kind", "1048577 bytes"];
-        assert_eq!(left.iter().map(|row| row.0).collect::<Vec<_>>(), [2, 3, 4, 7, 8, 9]);
+        let told = [
+            "run_at is infinity; the latest is 9999-12-31T23:59:59.999999Z",
+            "run_at is 294276-12-31",
+            "run_at is 10000-01-01",
+            "the earliest is 0000-01-01",
+            "kind is missing",
+            "not a kind",
+            "1048577 bytes",
+        ];
+        assert_eq!(left.iter().map(|row| row.0).collect::<Vec<_>>(), [2, 3, 4, 6, 7, 8, 9]);
         for ((id, why), told) in left.iter().zip(told) {
             assert!(why.contains(told), "row {id}: {why}");
         }
         let Answer::Leased(leases) = ask(&kit.database, acquire("worker:a/1", "job", 9)).await else {
             panic!("not leased")
         };
-        assert_eq!(leases.len(), 4);
+        assert_eq!(leases.len(), 3);
+    });
+}
+
+// covers: K-51
+// fault: I7
+#[test]
+fn the_inbox_takes_every_time_of_the_year_9999_exactly() {
+    with(async |kit| {
+        let times = [
+            "1969-12-31 23:59:59",
+            "9999-12-30 22:00:01",
+            "9999-12-31 23:59:59",
+            "9999-12-31 23:59:59.999999",
+        ];
+        for time in times {
+            let row = "insert into tenure_inbox (kind, payload, run_at) values ('job', '{}', $1::text::timestamptz)";
+            kit.raw.execute(row, &[&format!("{time}+00")]).await.unwrap();
+        }
+        let turn = tenure_databases::batch::inbox::take_in(&*kit.database, 20, &mut draw()).await.unwrap();
+        assert_eq!((turn.taken, turn.refused), (4, 0));
+        let query = tenure_databases::Query { limit: 9, ..Default::default() };
+        let items = kit.database.list(&query).await.unwrap();
+        let taken: Vec<String> = items.iter().map(|item| item.run_at.to_string()).collect();
+        let exact =
+            times.map(|time| format!("{}Z", time.replace(' ', "T")).parse::<Time>().unwrap().to_string());
+        assert_eq!(taken, exact);
     });
 }
 

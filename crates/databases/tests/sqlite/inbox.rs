@@ -93,3 +93,46 @@ fn a_turn_of_the_inbox_takes_so_many_bytes_and_no_more() {
     place.stranger().execute_batch(long).unwrap();
     assert_eq!([16, 2, 0].map(|_| take_in(&database, 512)), [(16, 0), (2, 0), (0, 0)]);
 }
+
+// covers: K-51
+// fault: I7
+#[test]
+fn a_run_at_in_another_unit_stays_in_the_inbox_and_every_time_of_the_year_9999_is_taken() {
+    let place = Place::new();
+    let database = place.open();
+    let stranger = place.stranger();
+    // Seconds, milliseconds, in a number, a fraction and a text; the largest number that is refused; and what no time is.
+    let refused = [
+        ("1794774300", "microseconds since 1970 and at least 100000000000000"),
+        ("1794774300000", "run_at is 1794774300000;"),
+        ("99999999999999", "microseconds"),
+        ("0", "run_at is 0;"),
+        ("-1794774300000000", "run_at is -1794774300000000;"),
+        ("1794774300.5", "run_at is 1794774300.5;"),
+        ("'1794774300'", "run_at is \"1794774300\";"),
+        ("'infinity'", "run_at is \"infinity\";"),
+        ("'10000-01-01T00:00:00Z'", "10000-01-01"),
+        ("253402300800000000", "the latest 9999-12-31T23:59:59.999999Z"),
+        ("9223372036854775807", "the latest 9999-12-31T23:59:59.999999Z"),
+    ];
+    let taken = [
+        ("100000000000000", "1973-03-03T09:46:40.000000Z"),
+        ("'1969-12-31T23:59:59Z'", "1969-12-31T23:59:59.000000Z"),
+        ("'9999-12-31T23:59:59Z'", "9999-12-31T23:59:59.000000Z"),
+        ("'9999-12-31 23:59:59'", "9999-12-31T23:59:59.000000Z"),
+        ("253402300799999999", "9999-12-31T23:59:59.999999Z"),
+    ];
+    for (run_at, _) in refused.iter().chain(&taken) {
+        let sql =
+            format!("insert into tenure_inbox (kind, payload, run_at) values ('job', '{{}}', {run_at})");
+        stranger.execute_batch(&sql).unwrap();
+    }
+    assert_eq!(take_in(&database, 100), (taken.len(), refused.len()));
+    for ((id, why), (run_at, told)) in kept(&stranger).iter().zip(refused) {
+        assert!(why.contains(told), "row {id}, {run_at}: {why}");
+    }
+    let query = tenure_databases::Query { limit: 100, ..Default::default() };
+    let items = block_on(database.list(&query)).unwrap();
+    let times: Vec<String> = items.iter().map(|item| item.run_at.to_string()).collect();
+    assert_eq!(times, taken.map(|(_, time)| time.to_string()));
+}
