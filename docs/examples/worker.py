@@ -3,11 +3,13 @@
     TENURE_URL=http://127.0.0.1:7878 python3 worker.py job
 
 It leases work, renews each lease while the work goes on, and commits what came of it. The server may be killed at any time:
-a question that was not answered is asked again, and what has been done already is answered as it was the first time.
+a question that was not answered is asked again, and what has been done already is answered as it was the first time. When the
+lease or its window ends, the work is interrupted: another attempt may begin then.
 """
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -31,15 +33,16 @@ class Refused(Exception):
 
 
 def ask(path, body, until=None):
-    """Asks until there is an answer. After `until` it gives up: the lease is another's by then."""
+    """Asks until there is an answer, and notes when the question was sent that it answers. After `until` it gives up: the lease is
+    another's by then."""
     headers = {"content-type": "application/json"}
     if TOKEN:
         headers["authorization"] = f"Bearer {TOKEN}"
     while True:
-        request = urllib.request.Request(URL + path, json.dumps(body).encode(), headers)
+        request, asked = urllib.request.Request(URL + path, json.dumps(body).encode(), headers), time.monotonic()
         try:
             with urllib.request.urlopen(request, timeout=40) as answer:
-                return json.load(answer)
+                return json.load(answer) | {"asked": asked}
         except urllib.error.HTTPError as error:
             problem = json.load(error)
             if error.code != 503:
@@ -52,53 +55,87 @@ def ask(path, body, until=None):
         time.sleep(0.2)
 
 
+class Ended(BaseException):
+    """The lease or its window has ended, or the item was cancelled. It is no Exception: the work does not take it for its own."""
+
+
+working = False
+
+
+def interrupt(*_):
+    if working:
+        raise Ended("the lease or its window has ended, or the item was cancelled")
+
+
+signal.signal(signal.SIGALRM, interrupt)
+
+
 class Heartbeat(threading.Thread):
     """Renews a lease at a third of its length, until it is told to stop or the lease is lost."""
 
     def __init__(self, lease, asked):
         super().__init__(daemon=True)
         self.lease, self.over, self.lost = lease, threading.Event(), False
-        # Counted from when it was asked for, and a little less: never longer than the server counts.
-        self.ends = asked + LEASE * 0.9
+        # Both durations count from the request, on this clock. No renewal moves the end of the window.
+        window = lease["window_left_ms"]
+        self.window = float("inf") if window is None else asked + window / 1000
+        self.lasts(asked, lease["lease_left_ms"])
+
+    def lasts(self, asked, left_ms):
+        """The lease ends a little earlier here than at the server."""
+        self.ends = min(asked + left_ms / 1000 - LEASE * 0.1, self.window)
 
     def run(self):
-        while not self.over.wait(LEASE / 3):
-            asked = time.monotonic()
+        while not self.over.wait(min(LEASE / 3, max(self.ends - time.monotonic(), 0))):
             body = {"lease_token": self.lease["lease_token"], "lease_ms": int(LEASE * 1000)}
             try:
+                if time.monotonic() >= self.ends:
+                    raise Ended
                 renewed = ask(f"/v1/executions/{self.lease['execution']}/renew", body, until=self.ends)
-            except Refused:
+                self.lasts(renewed["asked"], renewed["lease_left_ms"])
+                if renewed["cancel_requested"]:
+                    raise Ended
+            except (Refused, Ended):
                 self.lost = True
+                # The work is in the main thread, which a signal interrupts.
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
                 return
-            self.ends = asked + LEASE * 0.9
-            self.lost = self.lost or renewed["cancel_requested"]
 
 
 def work(handle, kind):
     while True:
         # The same name until it was answered: an answer that got lost is given again.
-        name, asked = uuid.uuid4().hex, time.monotonic()
-        wanted = {"kinds": [kind], "worker": WORKER, "start": True, "wait_ms": 20_000, "request_id": name,
-                  "lease_ms": int(LEASE * 1000)}
-        for lease in ask("/v1/leases", wanted)["leases"]:
-            one(handle, lease, asked)
+        wanted = {"kinds": [kind], "worker": WORKER, "start": True, "wait_ms": 20_000,
+                  "request_id": uuid.uuid4().hex, "lease_ms": int(LEASE * 1000)}
+        answer = ask("/v1/leases", wanted)
+        for lease in answer["leases"]:
+            try:
+                one(handle, lease, answer["asked"])
+            except Ended as ended:
+                print(ended, file=sys.stderr)
 
 
 def one(handle, lease, asked):
+    global working
     heartbeat = Heartbeat(lease, asked)
     heartbeat.start()
     token = {"lease_token": lease["lease_token"]}
     try:
-        path, body = "commit", {"output": handle(lease)}
-    except Exception as error:  # whatever it is, the attempt has failed and is tried again
-        path, body = "fail", {"reason": f"{type(error).__name__}: {error}"}
-    try:
+        working = True
+        if heartbeat.lost:
+            interrupt()
+        try:
+            path, body = "commit", {"output": handle(lease)}
+        except Exception as error:  # whatever it is, the attempt has failed and is tried again
+            path, body = "fail", {"reason": f"{type(error).__name__}: {error}"}
+        working = False
         if not heartbeat.lost:
             ask(f"/v1/executions/{lease['execution']}/{path}", token | body, until=heartbeat.ends)
     except Refused as refused:
         # Somebody else has it by now, or has committed it: nothing more is ours to write.
         print(refused, file=sys.stderr)
     finally:
+        working = False
         heartbeat.over.set()
 
 

@@ -8,7 +8,7 @@ use crate::actor::{Owner, Roles};
 use crate::body::Body;
 use crate::code::{Code, Problem};
 use crate::control::{Control, HeldBack};
-use crate::execution::SharedExecution;
+use crate::execution::{Remaining, SharedExecution};
 use crate::id::{ExecutionId, ItemId};
 use crate::item::SharedItem;
 use crate::lifecycle::event::Event;
@@ -25,6 +25,8 @@ pub enum Answer {
     Leased(Vec<Granted>),
     Renewed {
         expires: Time,
+        window_ends: Option<Time>,
+        remaining: Remaining,
         cancel_requested: bool,
     },
     /// `start`, `commit`, `finish`, `fail`, `release`: the execution as it was right after.
@@ -74,6 +76,8 @@ pub enum Answer {
 pub struct Granted {
     pub execution: ExecutionId,
     pub item: SharedItem,
+    /// When a repeated request is answered, less than was granted.
+    pub remaining: Remaining,
     /// None once erased.
     pub payload: Option<Body>,
 }

@@ -11,6 +11,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
+use core::time::Duration;
 
 use crate::actor::Owner;
 use crate::hash::Hash;
@@ -106,6 +107,11 @@ impl Lease {
         }
     }
 
+    /// The time that is left of the lease and of its window.
+    pub fn remaining(&self, now: Time) -> Remaining {
+        Remaining { lease: self.expires.since(now), window: self.window_ends.map(|ends| ends.since(now)) }
+    }
+
     /// A window that has passed takes the lease with it.
     pub fn is_live(&self, now: Time) -> bool {
         !self.has_expired(now) && !self.is_timed_out(now)
@@ -132,6 +138,16 @@ impl Lease {
         let granted = self.expires.since(self.heartbeat);
         now.after(length).max(self.expires.min(now.after(granted)))
     }
+}
+
+/// How long a lease lasts from its answer on, by the database's clock. A worker that counts this from its own request is never later
+/// than the database, whatever its clock says (K-17).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remaining {
+    /// Until the lease expires, unless it is renewed.
+    pub lease: Duration,
+    /// Until the execution times out, renewed or not. `None`: its kind has no window.
+    pub window: Option<Duration>,
 }
 
 /// A point in an item's history.

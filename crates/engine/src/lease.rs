@@ -21,6 +21,14 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 /// When more than so many wait for the same, each looks more seldom: there is always one who looks soon.
 const LOOKERS: usize = 20;
 
+/// The answer to a request for leases that may have waited.
+#[derive(Debug)]
+pub struct Leasing {
+    pub reply: Reply,
+    /// How long the wait had lasted when the leases were granted, or a little less: what remains of them begins only then.
+    pub waited: Duration,
+}
+
 /// How a wait for work ended.
 pub(crate) enum Waited {
     /// A batch that made work has taken it along. It began then.
@@ -60,7 +68,7 @@ pub(crate) async fn wait_for_work(
 impl Tenure {
     /// Leases what is next of these kinds. Where there is nothing it waits for work, at most so long; then the answer is empty.
     pub fn lease(&self, acquire: Acquire, patience: Duration) -> Asked<'_, Result<Reply, Error>> {
-        self.lease_until(acquire, patience, std::future::pending())
+        Box::pin(async move { Ok(self.lease_until(acquire, patience, std::future::pending()).await?.reply) })
     }
 
     /// The same, waiting no longer than until something has happened. To drop it while it waits is no way to end it: a lease that was
@@ -70,7 +78,7 @@ impl Tenure {
         acquire: Acquire,
         patience: Duration,
         ended: impl Future<Output = ()> + Send + 'a,
-    ) -> Asked<'a, Result<Reply, Error>> {
+    ) -> Asked<'a, Result<Leasing, Error>> {
         Box::pin(async move {
             let (mut ended, mut is_over) = (std::pin::pin!(ended), false);
             let began = now();
@@ -83,10 +91,11 @@ impl Tenure {
             loop {
                 bells.iter_mut().for_each(|bell| bell.mark_unchanged());
                 self.inner.counters.one_acquire();
+                let waited = now().duration_since(began);
                 let reply = self.ask(Command::Acquire(acquire.clone())).await?;
                 let left = patience.saturating_sub(now().duration_since(began));
                 if is_answer(&reply) || left.is_zero() {
-                    return Ok(reply);
+                    return Ok(Leasing { reply, waited });
                 }
                 let again = self.request(Command::Acquire(acquire.clone()));
                 let standing = match reply.held_back {
@@ -99,17 +108,17 @@ impl Tenure {
                         () = &mut ended => is_over = true,
                     }
                 };
-                let waited = wait_for_work(standing, &mut bells, over).await;
-                match waited {
-                    Waited::Answered(reply, _) => {
+                match wait_for_work(standing, &mut bells, over).await {
+                    Waited::Answered(reply, batch) => {
                         let reply = reply?;
                         self.inner.counters.heard(&again, &reply);
                         if is_answer(&reply) || is_over {
-                            return Ok(reply);
+                            let waited = batch.at().saturating_duration_since(began);
+                            return Ok(Leasing { reply, waited });
                         }
                     }
                     Waited::Rung => look = LOOK_MIN * share(),
-                    Waited::Over if is_over => return Ok(reply),
+                    Waited::Over if is_over => return Ok(Leasing { reply, waited }),
                     Waited::Over => look = (look * 2).min(LOOK_MAX * share()),
                 }
             }

@@ -66,6 +66,7 @@ pub use explain::{
     AHEAD_MAX, Because, Ended, Explanation, Facts, Failed, Held, Known, Move, Next, Reason, Related, Tries,
     explain,
 };
+pub use lease::Leasing;
 pub use loops::Counters;
 pub use offers::Offer;
 pub use outbox::{Hooked, Message, NotASecret, Secret, Subscriber, Subscription, Webhook};
@@ -75,7 +76,7 @@ pub use schedule::{CatchUp, GRACE, Schedule, Scheduled};
 pub use tenure::{Builder, New, Tenure};
 pub use tenure_core as core;
 pub use tenure_databases as databases;
-pub use worker::{Done, Failure, Handler, Job, LEASE_MARGIN, LEASE_RENEWAL, Lines, Worker, WorkerBuilder};
+pub use worker::{Done, Failure, Handler, Job, LeaseTerm, Lines, Worker, WorkerBuilder};
 
 /// The README's examples: `cargo test --doc` compiles them as they are printed.
 #[cfg(doctest)]

@@ -20,6 +20,7 @@ mod outcome;
 mod pulse;
 mod runner;
 mod settle;
+mod term;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,11 +39,11 @@ use ahead::AHEAD_MAX;
 use runner::{POLL_MIN, Runner};
 
 pub use handler::{Handler, Job};
-pub use held::{LEASE_MARGIN, LEASE_RENEWAL};
 pub use lines::Lines;
 #[cfg(test)]
 pub(crate) use outcome::How;
 pub use outcome::{Done, Failure};
+pub use term::LeaseTerm;
 
 /// Handlers that run at the same time, unless a worker says otherwise.
 const CONCURRENCY: usize = 64;

@@ -12,6 +12,10 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
+    pub fn at(self) -> Instant {
+        self.0
+    }
+
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }

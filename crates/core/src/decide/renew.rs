@@ -9,10 +9,11 @@ use super::guards::judge_role;
 use super::take::Terms;
 use super::{Decided, find, held};
 use crate::answer::Answer;
-use crate::execution::Status;
+use crate::execution::{Remaining, Status};
 use crate::id::ExecutionId;
 use crate::lifecycle::event::Event;
 use crate::request::Request;
+use crate::time::Time;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Renew {
@@ -31,12 +32,17 @@ impl Renew {
         held(draft, request, &item, self.execution)?;
         let lease = item.lease.as_ref().expect("what is held has a lease");
         let cancel_requested = item.cancel.is_some();
+        let (now, window_ends, left) = (draft.now(), lease.window_ends, lease.remaining(draft.now()));
+        let renewed = |expires: Time| {
+            let remaining = Remaining { lease: expires.since(now), ..left };
+            Answer::Renewed { expires, window_ends, remaining, cancel_requested }
+        };
         // Once committed there is nothing left to lose or to keep; a late heartbeat is not told to stop.
         if lease.status() == Status::Committed {
-            return Ok(Answer::Renewed { expires: lease.expires, cancel_requested });
+            return Ok(renewed(lease.expires));
         }
         let expires = lease.renewed(length, draft.now());
         draft.renew(self.execution, expires);
-        Ok(Answer::Renewed { expires, cancel_requested })
+        Ok(renewed(expires))
     }
 }

@@ -130,5 +130,11 @@ pub(super) fn grant(draft: &mut Draft, actor: &Actor, id: ItemId, terms: &Terms)
 }
 
 pub(super) fn granted(draft: &Draft, item: &SharedItem) -> Granted {
-    Granted { execution: item.execution_id(), item: item.clone(), payload: draft.payload(item.id).cloned() }
+    let lease = item.lease.as_ref().expect("a granted item is held");
+    Granted {
+        execution: item.execution_id(),
+        item: item.clone(),
+        remaining: lease.remaining(draft.now()),
+        payload: draft.payload(item.id).cloned(),
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::answer::Answer;
+use tenure_core::execution::Remaining;
 use tenure_core::request::*;
 use tenure_core::world::Change;
 
@@ -108,9 +109,10 @@ fn a_renewal_moves_expiry_and_heartbeat_and_nothing_else() {
     let expires = now.after(seconds(60));
     assert_eq!(decision.changes, [Change::Renew { execution, heartbeat: now, expires }]);
     let before = bench.item(job).as_logged();
+    let remaining = Remaining { lease: seconds(60), window: None };
     assert_eq!(
         bench.ask("worker:a/1", renew(execution)),
-        Answer::Renewed { expires, cancel_requested: false }
+        Answer::Renewed { expires, window_ends: None, remaining, cancel_requested: false }
     );
     assert_eq!(bench.item(job).as_logged(), before, "no version, no fence, no entry");
     assert_eq!(until(&bench, job), seconds(80));

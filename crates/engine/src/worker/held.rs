@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenure_core::id::ExecutionId;
 use tenure_core::word::Store;
@@ -13,11 +13,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::Said;
-
-/// Of every lease a tenth is left unused: by then the handler has been told, whatever the database says later.
-pub const LEASE_MARGIN: u32 = 10;
-/// A lease is renewed when a third of it is over: two renewals may fail before it is lost.
-pub const LEASE_RENEWAL: u32 = 3;
+use super::term::LeaseTerm;
 
 /// How far the handler of a lease is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,11 +28,7 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Lease {
     pub store: Store,
-    pub length: Duration,
-    /// When the request was sent that its present end counts from.
-    pub asked: Instant,
-    /// When its window is over, however often it is renewed.
-    pub window_ends: Option<Instant>,
+    pub term: LeaseTerm,
     /// When its renewal was last asked for, while no answer has come.
     pub tried: Option<Instant>,
     pub token: CancellationToken,
@@ -50,18 +42,6 @@ pub(super) struct Lease {
     pub handler: Option<AbortHandle>,
     /// Set when somebody asked for the item to be cancelled: its handler has this long to stop by itself.
     pub stop_by: Option<Instant>,
-}
-
-impl Lease {
-    /// From then on somebody else may hold it.
-    pub fn deadline(&self) -> Instant {
-        let lease = self.asked + self.length - self.length / LEASE_MARGIN;
-        self.window_ends.map_or(lease, |ends| ends.min(lease))
-    }
-
-    pub fn renew_at(&self) -> Instant {
-        self.asked + self.length / LEASE_RENEWAL
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -151,7 +131,7 @@ impl Held {
     /// Its place is there. False: it may not begin any more.
     pub fn begin(&self, execution: ExecutionId, now: Instant) -> bool {
         let begun = self.with(execution, |lease| {
-            let may_begin = lease.stage == Stage::Waits && now < lease.deadline();
+            let may_begin = lease.stage == Stage::Waits && now < lease.term.deadline();
             if may_begin {
                 lease.stage = Stage::Runs;
             }
@@ -190,7 +170,7 @@ impl Held {
         let mut look = Look::default();
         for (execution, lease) in self.leases().iter_mut() {
             let stopped = lease.stop_by.is_some_and(|stop_by| stop_by <= now);
-            let deadline = lease.deadline();
+            let deadline = lease.term.deadline();
             let next = if deadline <= now {
                 look.lost.push(*execution);
                 continue;
@@ -199,15 +179,15 @@ impl Held {
                 continue;
             } else if lease.stage == Stage::Returns {
                 deadline
-            } else if lease.renew_at() > now {
-                lease.renew_at().min(deadline)
+            } else if lease.term.renew_at() > now {
+                lease.term.renew_at().min(deadline)
             } else if lease.stage == Stage::Waits && lease.may_return {
                 lease.stage = Stage::Returns;
                 look.returned.push(*execution);
                 deadline
             } else {
                 // An answer that does not come is asked for again soon.
-                let again = lease.length / 6;
+                let again = lease.term.retry_after();
                 if lease.tried.is_none_or(|tried| tried + again <= now) {
                     lease.tried = Some(now);
                     look.renew.push((*execution, lease.store.clone()));
@@ -247,6 +227,9 @@ pub(super) struct Look {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tenure_core::execution::Remaining;
     use tenure_core::id::{Fence, ItemId};
 
     use super::*;
@@ -256,11 +239,14 @@ mod tests {
 
     /// One that was asked for at this time, for 60 s.
     fn lease(asked: Instant) -> Lease {
+        windowed(asked, None)
+    }
+
+    fn windowed(asked: Instant, window: Option<Duration>) -> Lease {
+        let length = SECOND * 60;
         Lease {
             store: "default".parse().unwrap(),
-            length: SECOND * 60,
-            asked,
-            window_ends: None,
+            term: LeaseTerm::new(asked, Remaining { lease: length, window }, length),
             tried: None,
             token: CancellationToken::new(),
             said: Said::default(),
@@ -280,7 +266,7 @@ mod tests {
     #[test]
     fn what_has_outlived_its_window_is_lost_and_never_begins() {
         let (held, asked) = (Held::default(), now());
-        let window = |stage| Lease { window_ends: Some(asked + SECOND * 10), stage, ..lease(asked) };
+        let window = |stage| Lease { stage, ..windowed(asked, Some(SECOND * 10)) };
         held.put([(one(1), window(Stage::Runs)), (one(2), window(Stage::Waits)), (one(3), lease(asked))]);
         assert_eq!(
             held.look(asked).next,
@@ -291,16 +277,6 @@ mod tests {
         let mut lost = held.look(asked + SECOND * 10).lost;
         lost.sort();
         assert_eq!(lost, [one(1), one(2)]);
-    }
-
-    // A renewal moves the lease's end and not the window's.
-    // covers: K-34
-    #[test]
-    fn a_window_ends_however_often_its_lease_is_renewed() {
-        let asked = now();
-        let window_ends = Some(asked + SECOND * 70);
-        let renewed = Lease { window_ends, asked: asked + SECOND * 60, ..lease(asked) };
-        assert_eq!(renewed.deadline(), asked + SECOND * 70);
     }
 
     #[test]

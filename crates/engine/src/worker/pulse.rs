@@ -72,8 +72,7 @@ async fn renew(held: Held, asker: Asker, lease: Option<Duration>, leases: Vec<(E
         match reply.map(|reply| reply.answer) {
             Ok(Answer::Renewed { cancel_requested, .. }) => {
                 held.with(execution, |lease| {
-                    // An answer that was overtaken by a later one says nothing new.
-                    lease.asked = lease.asked.max(asked);
+                    lease.term.renewed(asked);
                     lease.tried = None;
                     if cancel_requested && lease.stop_by.is_none() {
                         lease.stop_by = Some(asked + CANCEL_GRACE);
@@ -109,5 +108,80 @@ fn lose(held: &Held, asker: &Asker, execution: ExecutionId) {
         if let Some(handler) = lease.handler {
             handler.abort();
         }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../databases/tests/faults/faulty.rs"]
+#[allow(unused, reason = "the databases' tests need all of it")]
+mod faulty;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use tenure_core::execution::Remaining;
+    use tenure_core::request::{Acquire, Terms};
+    use tenure_databases::gather::{Gather, Options, Writers};
+    use tokio_util::sync::CancellationToken;
+
+    use super::faulty::{Faulty, create, request};
+    use super::*;
+    use crate::worker::held::{Lease, Stage};
+    use crate::worker::lines::Said;
+    use crate::worker::term::LeaseTerm;
+
+    const LENGTH: Duration = Duration::from_secs(60);
+
+    /// A lease that was asked for now and is held.
+    async fn leased(asker: &Asker, held: &Held) -> (ExecutionId, Store, Instant) {
+        asker.gather.ask(create("n")).await.unwrap();
+        let terms = Terms { lease: Some(LENGTH), ..Terms::default() };
+        let acquire = Acquire { kinds: vec!["job".parse().unwrap()], max: 1, terms };
+        let asked = now();
+        let reply = asker.gather.ask(request("worker:a/1", Command::Acquire(acquire))).await.unwrap();
+        let Answer::Leased(leases) = reply.answer else { panic!("a ready job is leased") };
+        let (execution, store) = (leases[0].execution, leases[0].item.store.clone());
+        let remaining = Remaining { lease: LENGTH, window: None };
+        let lease = Lease {
+            store: store.clone(),
+            term: LeaseTerm::new(asked, remaining, LENGTH),
+            tried: None,
+            token: CancellationToken::new(),
+            said: Said::default(),
+            stage: Stage::Runs,
+            may_return: true,
+            laned: false,
+            handler: None,
+            stop_by: None,
+        };
+        held.put([(execution, lease)]);
+        (execution, store, asked)
+    }
+
+    // The database has renewed the lease when it was asked to, and its answer comes much later.
+    // covers: K-13, K-17
+    // fault: F17
+    #[test]
+    fn a_lease_whose_renewal_is_answered_late_counts_from_the_question() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let database = Arc::new(Faulty::new([]));
+            let gather = Gather::start(database.clone(), Options::new(Writers::Thread, 7));
+            let actor = "worker:a/1".parse().unwrap();
+            let asker = Asker { gather, actor, counters: Arc::default() };
+            let held = Held::default();
+            let (execution, store, asked) = leased(&asker, &held).await;
+            let mut hold = database.hold();
+            let renewing = tokio::spawn(renew(held.clone(), asker, Some(LENGTH), vec![(execution, store)]));
+            hold.reached().await;
+            let unanswered = now();
+            hold.release();
+            renewing.await.unwrap();
+            let deadline = held.with(execution, |lease| lease.term.deadline()).expect("it is held");
+            assert!(deadline > asked + LENGTH * 9 / 10, "it was renewed");
+            assert!(deadline <= unanswered + LENGTH * 9 / 10, "not from when the answer came");
+        });
     }
 }

@@ -35,6 +35,7 @@ use super::lines::Said;
 use super::outcome::Failure;
 use super::pulse;
 use super::settle::{Ended, Settler};
+use super::term::LeaseTerm;
 use crate::closing::GIVE_BACK;
 use crate::lease::{Waited, wait_for_work};
 use crate::loops::{Counters, Parts};
@@ -367,9 +368,11 @@ impl Runner {
         };
         let mut lease_of = |granted: &Granted| Lease {
             store: granted.item.store.clone(),
-            length: self.lease.unwrap_or(granted.item.table.settings.lease),
-            asked,
-            window_ends: window_of(granted).map(|window| asked + window),
+            term: LeaseTerm::new(
+                asked,
+                granted.remaining,
+                self.lease.unwrap_or(granted.item.table.settings.lease),
+            ),
             tried: None,
             token: CancellationToken::new(),
             said: Said::default(),
@@ -413,12 +416,6 @@ impl Runner {
         let mut rows = item.table.rows_from(Some(item.state), &Event::Release);
         rows.any(|row| row.actors.names(self.actor.role))
     }
-}
-
-/// How much is left of its window when it is granted. Counted from when it was asked for, that is never later than in the database.
-fn window_of(granted: &Granted) -> Option<Duration> {
-    let lease = granted.item.lease.as_ref()?;
-    Some(lease.window_ends?.since(lease.since))
 }
 
 /// How long a limit is waited for that the database says is over at a time of its own clock.

@@ -101,7 +101,7 @@ fn not_there(what: String) -> Error {
 
 async fn give_back(desk: &Desk, asked: Asked) {
     for lease in &asked.leases {
-        let hold = Hold::new(asked.at, desk.lease);
+        let hold = Hold::new(asked.at, lease, desk.lease);
         // What can not be given back now is taken back when its lease ends.
         let _ = desk.tell(lease, &hold, &Lines::default(), Told::given_back()).await;
     }

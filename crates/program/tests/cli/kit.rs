@@ -66,6 +66,22 @@ impl Place {
         tenure(arguments).env("TENURE_DB", &self.db)
     }
 
+    /// Adds the kind `parcel`: a job whose window ends after two seconds, and whose next attempt comes some seconds later.
+    pub fn add_parcel(&self) {
+        let parcel = include_str!("../../../../lifecycles/job.md").replace("# job\n", "# parcel\n");
+        let parcel = parcel.replace("| window   | none ", "| window   | 2 s  ");
+        let parcel = parcel.replace("1 s doubling to 10 min", "4 s doubling to 10 min");
+        std::fs::write(self.folder.file("parcel.md"), parcel).expect("it is written");
+        self.run(&["lifecycle", "add", &self.folder.file("parcel.md")]).code(0);
+    }
+
+    /// Creates a parcel.
+    #[track_caller]
+    pub fn parcel(&self) -> String {
+        let parcel = self.json(&["item", "create", "parcel", "{}", "--json"]);
+        parcel["id"].as_str().expect("an id").to_string()
+    }
+
     /// The one object that a command prints.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::kit::Place;
 use crate::run::{folder, tenure};
 use crate::serving::Server;
 
@@ -87,6 +88,26 @@ fn drain(name: &str, start: impl Fn(&str) -> Vec<Worker>) {
 #[test]
 fn a_worker_in_python_loses_nothing_and_does_nothing_twice_while_its_server_is_killed() {
     drain("languages_python", |address| vec![python(address), python(address)]);
+}
+
+// covers: K-34
+// fault: F13
+#[test]
+fn a_worker_in_python_ends_its_work_with_the_window() {
+    let place = Place::served("languages_window");
+    place.add_parcel();
+    let id = place.parcel();
+    // The first attempt never comes to its end by itself.
+    let script = "import time, worker\n\
+                  worker.work(lambda lease: lease['attempt'] > 1 or time.sleep(1000), 'parcel')";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples"));
+    let address = &place.server.as_ref().expect("it is served").address;
+    command.env("TENURE_URL", format!("http://{address}")).stderr(Stdio::null());
+    let _worker = Worker(command.spawn().expect("python3 is there; ./check sees to it"));
+    let parcel = place.at_rest(&id);
+    assert_eq!((&parcel["output"], &parcel["attempt"]), (&true.into(), &2.into()), "{parcel}");
 }
 
 // covers: K-18, K-50

@@ -135,6 +135,77 @@ fn a_worker_that_stood_still_finds_its_lease_lost_and_its_command_dead() {
     living.dead();
 }
 
+/// Says if another attempt holds the lock. The first one holds it for ever.
+fn alone(place: &Place, first: &str) -> String {
+    let lock = place.folder.file("lock");
+    format!(
+        "exec 9>{lock}; flock -n 9 || {{ echo parallel; exit; }}; \
+         [ $TENURE_ATTEMPT -gt 1 ] && {{ echo alone; exit; }}; {first}"
+    )
+}
+
+// covers: K-34
+// fault: F13
+#[test]
+fn a_command_is_ended_with_its_window_and_before_the_next_attempt() {
+    for place in Place::all("work_window") {
+        place.add_parcel();
+        let id = place.parcel();
+        let life = Life::new(&place.folder, "life");
+        let script = alone(&place, &life.script("trap '' TERM; sleep 1000 & sleep 1000"));
+        let mut worker = place.work_on("parcel", &["--concurrency", "2"], &script);
+        life.begun().dead();
+        worker.until("attempt 1 lost its lease: its window has ended");
+        let parcel = place.at_rest(&id);
+        assert_eq!((&parcel["output"], &parcel["attempt"]), (&"alone".into(), &2.into()), "{parcel}");
+        worker.until("attempt 2 committed");
+    }
+}
+
+// covers: K-34
+// fault: F14
+#[test]
+fn a_window_ends_a_command_also_in_the_grace_of_a_stop() {
+    for place in Place::both("work_window_grace") {
+        place.add_parcel();
+        let id = place.parcel();
+        let life = Life::new(&place.folder, "life");
+        let script = life.script("trap '' TERM; while :; do sleep 0.1; done");
+        let mut worker = place.work_on("parcel", &["--grace", "600"], &script);
+        let living = life.begun();
+        worker.signal(Signal::TERM);
+        worker.until("stopping; 1 command may finish");
+        worker.until("attempt 1 lost its lease: its window has ended");
+        assert_eq!(worker.ended(), Some(0));
+        living.dead();
+        assert_eq!(place.item(&id)["attempt"], 1);
+    }
+}
+
+// No renewal is answered: neither the end of the lease nor that of the window needs the server's word.
+// covers: K-13, K-34
+// fault: F16
+#[test]
+fn a_command_is_ended_in_time_by_a_worker_whose_server_is_silent() {
+    for (kind, options) in [("job", &["--lease", "2"][..]), ("parcel", &[])] {
+        let place = Place::served(&format!("work_silent_{kind}"));
+        place.add_parcel();
+        if kind == "job" {
+            place.submit("{}")
+        } else {
+            place.parcel()
+        };
+        let life = Life::new(&place.folder, "life");
+        let mut worker = place.work_on(kind, options, &life.script("exec sleep 1000"));
+        let living = life.begun();
+        let server = place.server.as_ref().expect("it is served");
+        server.signal("-STOP");
+        living.dead();
+        worker.until("attempt 1 lost its lease");
+        server.signal("-CONT");
+    }
+}
+
 #[test]
 fn a_worker_that_is_told_to_stop_lets_its_command_finish() {
     for place in Place::all("work_drained") {

@@ -19,6 +19,7 @@ use crate::problem::Problem;
 use crate::shape::attempt::AttemptView;
 use crate::shape::effects::{EffectsBody, RecordBody, records};
 use crate::shape::item::raw;
+use crate::shape::lease::millis;
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +59,12 @@ pub struct RenewBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RenewedView {
     pub lease_expires_at: String,
+    /// How long the lease lasts now, counted from when this request was sent.
+    pub lease_left_ms: u64,
+    /// When the execution times out, renewed or not. Absent: its kind has no window.
+    pub window_ends_at: Option<String>,
+    /// How long that is, counted from when this request was sent.
+    pub window_left_ms: Option<u64>,
     /// Somebody asked for it to stop: end it soon.
     pub cancel_requested: bool,
 }
@@ -80,9 +87,13 @@ pub async fn renew(
 
 pub fn renewed(answer: Answer) -> Result<RenewedView, Problem> {
     match answer {
-        Answer::Renewed { expires, cancel_requested } => {
-            Ok(RenewedView { lease_expires_at: expires.to_string(), cancel_requested })
-        }
+        Answer::Renewed { expires, window_ends, remaining, cancel_requested } => Ok(RenewedView {
+            lease_expires_at: expires.to_string(),
+            lease_left_ms: millis(remaining.lease),
+            window_ends_at: window_ends.map(|ends| ends.to_string()),
+            window_left_ms: remaining.window.map(millis),
+            cancel_requested,
+        }),
         no => Err(no.into()),
     }
 }

@@ -4,12 +4,12 @@ use axum::Extension;
 use axum::Json as Shown;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use tenure::Tenure;
 use tenure::core::answer::{Answer, Granted};
 use tenure::core::id::ItemId;
 use tenure::core::request::{Acquire, Command, Release, Renew, Take, Terms};
 use tenure::core::word::Kind;
 use tenure::databases::Query;
+use tenure::{Leasing, Tenure};
 use utoipa::{IntoParams, ToSchema};
 
 use super::executions::{Each, RenewedView, each, renewed, told};
@@ -74,7 +74,7 @@ pub async fn lease(
         ..Terms::default()
     };
     let patience = wait(body.wait_ms)?;
-    let granted = match &body.items {
+    let (granted, waited) = match &body.items {
         Some(items) => {
             let ids = named(items)?;
             for id in &ids {
@@ -83,7 +83,7 @@ pub async fn lease(
             if serving.is_some_and(|Extension(serving)| serving.is_ended()) {
                 return Err(Problem::unavailable("the service ends and gives no more leases; ask again"));
             }
-            take(&tenure, &ids, &terms).await?
+            (take(&tenure, &ids, &terms).await?, Duration::ZERO)
         }
         None => {
             let kinds = kinds(&caller, &body.kinds)?;
@@ -94,20 +94,20 @@ pub async fn lease(
                 return Ok(Shown(Leases { leases: Vec::new() }));
             }
             let acquire = Acquire { kinds, max: body.max, terms };
-            let until = ended(serving);
-            let asked = tenure.lease_until(acquire, caller.patience(patience), until);
-            let granted = match asked.await?.answer {
+            let asked = tenure.lease_until(acquire, caller.patience(patience), ended(serving));
+            let Leasing { reply, waited } = asked.await?;
+            let granted = match reply.answer {
                 Answer::Leased(leases) => leases,
                 no => return Err(no.into()),
             };
             if !patience.is_zero() {
                 still_good(&caller, &tenure, &granted).await?;
             }
-            granted
+            (granted, waited)
         }
     };
     Ok(Shown(Leases {
-        leases: granted.iter().filter_map(|granted| LeaseView::of(granted, &caller)).collect(),
+        leases: granted.iter().filter_map(|granted| LeaseView::of(granted, waited, &caller)).collect(),
     }))
 }
 

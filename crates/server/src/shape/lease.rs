@@ -1,5 +1,7 @@
 //! Leases: who holds what, and what a worker is given.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tenure::Holding;
@@ -60,14 +62,22 @@ pub struct LeaseView {
     /// Proves the lease. Goes into the body of what is done under it.
     pub lease_token: String,
     pub lease_expires_at: String,
+    /// How long the lease lasts, counted from when this request was sent: for a worker whose clock differs from the database's.
+    pub lease_left_ms: u64,
+    /// When the execution times out, renewed or not. Absent: its kind has no window.
+    pub window_ends_at: Option<String>,
+    /// How long that is, counted from when this request was sent. End the work then: another attempt may begin.
+    pub window_left_ms: Option<u64>,
     /// The trace that the item was created in (W3C Trace Context): the parent of a span around the work.
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
 }
 
 impl LeaseView {
-    pub fn of(granted: &Granted, caller: &Caller) -> Option<LeaseView> {
+    /// `waited` is how long the request had waited for work when it was granted.
+    pub fn of(granted: &Granted, waited: Duration, caller: &Caller) -> Option<LeaseView> {
         let item = &granted.item;
+        let lease = item.lease.as_ref()?;
         let trace = item.trace.as_deref();
         Some(LeaseView {
             execution: granted.execution.to_string(),
@@ -79,9 +89,17 @@ impl LeaseView {
             attempt: item.fence.0,
             claim_version: item.fence.0,
             lease_token: caller.lease_token(granted)?,
-            lease_expires_at: item.lease.as_ref()?.expires.to_string(),
+            lease_expires_at: lease.expires.to_string(),
+            lease_left_ms: millis(waited + granted.remaining.lease),
+            window_ends_at: lease.window_ends.map(|ends| ends.to_string()),
+            window_left_ms: granted.remaining.window.map(|window| millis(waited + window)),
             traceparent: trace.map(|trace| trace.parent().to_string()),
             tracestate: trace.and_then(Trace::state).map(str::to_string),
         })
     }
+}
+
+/// Whole milliseconds, never more than there are.
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

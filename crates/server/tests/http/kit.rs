@@ -65,6 +65,16 @@ impl Answer {
     }
 }
 
+/// The leases that a request got, without the time that is left of them: a repeat has less.
+pub async fn leased(service: &Service, asked: &Value) -> Value {
+    let mut leases = service.post("/v1/leases", asked.clone()).await.yes(200)["leases"].take();
+    for lease in leases.as_array_mut().expect("a list") {
+        let left = lease.as_object_mut().expect("a lease").remove("lease_left_ms");
+        assert!(left.and_then(|left| left.as_u64()).is_some_and(|left| left > 0), "{lease}");
+    }
+    leases
+}
+
 /// One call, with a connection of its own.
 pub struct Call {
     pub request: axum::http::request::Builder,

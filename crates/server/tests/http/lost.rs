@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::access::Operation;
-use crate::kit::{Answer, Call, Service, as_who, on_each, token};
+use crate::kit::{Answer, Call, Service, as_who, leased, on_each, token};
 
 /// Where a request has its key.
 #[derive(Clone, Copy)]
@@ -298,8 +298,8 @@ fn a_lease_and_all_that_is_done_under_it_can_be_asked_for_again() {
         for (number, end) in ["commit", "fail", "release"].into_iter().enumerate() {
             let asked = json!({ "kinds": ["job"], "worker": "w", "request_id": format!("r{number}") });
             lost(&service, "/v1/leases", &asked, async || count(&service, "/v1/leases").await == 1).await;
-            let again = service.post("/v1/leases", asked.clone()).await.yes(200)["leases"].clone();
-            assert_eq!(service.post("/v1/leases", asked).await.yes(200)["leases"], again);
+            let again = leased(&service, &asked).await;
+            assert_eq!(leased(&service, &asked).await, again);
             assert_eq!((again.as_array().unwrap().len(), count(&service, "/v1/leases").await), (1, 1));
             let lease = &again[0];
             let item = lease["item"].as_str().unwrap();

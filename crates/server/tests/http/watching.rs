@@ -159,8 +159,8 @@ fn what_workers_elsewhere_do_is_counted_once() {
             service.post("/v1/jobs", json!({ "payload": number })).await.yes(201);
         }
         let lease = json!({ "kinds": ["job"], "worker": "w", "max": 7, "request_id": "r" });
-        let leased = service.post("/v1/leases", lease.clone()).await.yes(200)["leases"].clone();
-        assert_eq!(service.post("/v1/leases", lease).await.yes(200)["leases"], leased);
+        let leased = crate::kit::leased(&service, &lease).await;
+        assert_eq!(crate::kit::leased(&service, &lease).await, leased);
         let path = |index: usize, step: &str| {
             format!("/v1/executions/{}/{step}", leased[index]["execution"].as_str().unwrap())
         };

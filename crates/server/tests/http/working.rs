@@ -22,6 +22,36 @@ async fn job(service: &Service, payload: Value) -> String {
     made["id"].as_str().unwrap().to_string()
 }
 
+// covers: K-17, K-34
+// fault: F15
+#[test]
+fn a_lease_says_how_long_it_and_its_window_last_and_a_repeat_has_no_more() {
+    on_each(async |service| {
+        let parcel = include_str!("../../../../lifecycles/job.md").replace("# job\n", "# parcel\n");
+        let parcel = parcel.replace("| window   | none ", "| window   | 50 s ");
+        service.post("/v1/lifecycles", json!({ "source": parcel })).await.yes(201);
+        service.post("/v1/items", json!({ "kind": "parcel", "payload": 1 })).await.yes(201);
+        let asked = json!({ "kinds": ["parcel"], "worker": "w", "start": true, "request_id": "r" });
+        let ask = async || service.post("/v1/leases", asked.clone()).await.yes(200)["leases"][0].take();
+        let (first, again) = (ask().await, ask().await);
+        let left = |lease: &Value, of: &str| lease[format!("{of}_left_ms")].as_u64().unwrap();
+        // A fresh lease has its whole length left, and as much more as the request had waited for it.
+        assert!(left(&first, "lease") >= 60_000 && left(&first, "window") >= 50_000, "{first}");
+        assert!(first["window_ends_at"].as_str() < first["lease_expires_at"].as_str(), "{first}");
+        for of in ["lease", "window"] {
+            assert!(left(&again, of) < left(&first, of), "a repeat comes later: {first} {again}");
+        }
+        assert_eq!(again["window_ends_at"], first["window_ends_at"]);
+        let renewed = under(&service, &first, "renew", json!({ "lease_ms": 100_000 })).await.yes(200);
+        assert_eq!(renewed["window_ends_at"], first["window_ends_at"], "a renewal moves no window");
+        assert_eq!((left(&renewed, "lease"), left(&renewed, "window") < 50_000), (100_000, true));
+
+        job(&service, json!(1)).await;
+        let [plain] = &lease(&service, "w", json!({})).await[..] else { panic!("one lease") };
+        assert_eq!((&plain["window_ends_at"], &plain["window_left_ms"]), (&Value::Null, &Value::Null));
+    });
+}
+
 // covers: K-11, K-13
 #[test]
 fn a_job_is_leased_started_renewed_and_committed() {

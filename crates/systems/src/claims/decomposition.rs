@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure::LeaseTerm;
 use tenure::core::answer::Answer;
 use tenure::core::execution::Execution;
 use tenure::core::id::{ExecutionId, ItemId, RecordId};
@@ -17,12 +18,10 @@ use super::decompose::{NotDecomposed, Part, Statement};
 use super::guarded::Guarded;
 use super::kept::{self, CLAIM, ClaimPayload, Decomposed, TRUTHBIT, TruthBitBody};
 use super::{Claims, Error};
-use crate::time::within;
+use crate::time::{Stopwatch, until};
 
 /// Who says more in one claim says several. The kernel writes twice as much in one commit.
 pub const TRUTHBITS_MAX: usize = 500;
-/// A lease is renewed this often while it lasts, as workers do it.
-const RENEWALS: u32 = 3;
 
 impl Claims {
     /// Runs the domain's decomposer under a lease that whoever asks here holds, and ends it. Repeated it answers the same.
@@ -66,20 +65,34 @@ impl Claims {
         statement: Statement,
     ) -> Result<Result<Vec<Part>, String>, Error> {
         let lease = claim.item.lease.as_ref();
-        let length = lease.map_or(Duration::ZERO, |lease| lease.expires.since(lease.since));
-        let pause = (length / RENEWALS).max(Duration::from_millis(100));
+        // As long as it was granted, or renewed, for the last time.
+        let length = lease.map_or(Duration::ZERO, |lease| lease.expires.since(lease.heartbeat));
+        let over =
+            || Error::lease_lost(format!("the lease or the window of execution {execution} has ended"));
         let mut decomposing = std::pin::pin!(guarded.decompose(statement));
+        // A quick decomposer answers before the first renewal. That one says how long the window is.
+        let mut renew_at = Stopwatch::start().at();
+        let mut deadline = None;
         loop {
-            match within(pause, &mut decomposing).await {
-                Ok(parts) => return Ok(parts.map_err(|NotDecomposed(reason)| reason)),
-                Err(_) => {
-                    let renew = Renew { execution, lease: Some(length) };
-                    match self.tenure.ask(Command::Renew(renew)).await?.answer {
-                        Answer::Renewed { .. } => {}
-                        no => return Err(Error::refused(no)),
-                    }
-                }
+            if let Ok(parts) = until(renew_at, &mut decomposing).await {
+                return Ok(parts.map_err(|NotDecomposed(reason)| reason));
             }
+            let renewing = self.renew(execution, length);
+            let term = match deadline {
+                None => renewing.await?,
+                Some(deadline) => until(deadline, renewing).await.map_err(|_| over())??,
+            };
+            (renew_at, deadline) = (term.renew_at().min(term.deadline()), Some(term.deadline()));
+        }
+    }
+
+    /// Renews the lease. The answer says what is left of it and of its window.
+    async fn renew(&self, execution: ExecutionId, length: Duration) -> Result<LeaseTerm, Error> {
+        let asked = Stopwatch::start();
+        let renew = Renew { execution, lease: Some(length) };
+        match self.tenure.ask(Command::Renew(renew)).await?.answer {
+            Answer::Renewed { remaining, .. } => Ok(LeaseTerm::new(asked.at(), remaining, length)),
+            refused => Err(Error::refused(refused)),
         }
     }
 

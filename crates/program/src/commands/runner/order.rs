@@ -48,7 +48,7 @@ struct Shown {
 impl Orders {
     /// Carries an order out, and says in a line what came of it. True: the runner was told to stop meanwhile.
     pub async fn carry_out(&self, lease: &Lease, asked: Stopwatch, signals: &mut Signals) -> (String, bool) {
-        let mut hold = Hold::new(asked, self.desk.lease);
+        let mut hold = Hold::new(asked, lease, self.desk.lease);
         let mut stops = false;
         let ended = self.attend(lease, &mut hold, signals, &mut stops).await;
         let line = match ended {
@@ -78,7 +78,7 @@ impl Orders {
                     }
                     *stops = true;
                 }
-                () = pause(held.until_end()) => return Ended::Lost("it could not be renewed in time".to_string()),
+                () = pause(held.until_end()) => return Ended::Lost(hold.reason().to_string()),
                 renewed = renewal => match renewed {
                     Ok(Some((at, _))) => hold.renewed(at),
                     Ok(None) => {}

@@ -52,7 +52,7 @@ pub struct Attempt {
 
 impl Attempt {
     pub fn new(shared: Arc<Shared>, lease: Lease, asked: Stopwatch, end: watch::Receiver<End>) -> Attempt {
-        let hold = Hold::new(asked, shared.desk.lease);
+        let hold = Hold::new(asked, &lease, shared.desk.lease);
         Attempt { shared, lease, hold, end }
     }
 
@@ -60,7 +60,7 @@ impl Attempt {
     pub async fn run(mut self) -> String {
         let Some(slot) = self.turn().await else { return self.give_back().await };
         if self.hold.is_over() {
-            return self.lost(&Lost("it came too late".to_string()));
+            return self.lost(&Lost(self.hold.reason().to_string()));
         }
         let began = Stopwatch::start();
         let (kept, process) = match self.start() {
@@ -136,7 +136,7 @@ impl Attempt {
                     return Ok((ended, stop.map(|stop| stop.why)));
                 }
                 // Somebody else may begin soon, and nobody has said that it is still ours.
-                () = pause(self.hold.until_end()) => break Lost("it could not be renewed in time".to_string()),
+                () = pause(self.hold.until_end()) => break Lost(self.hold.reason().to_string()),
                 renewed = async { renewal.as_mut().expect("it was made above").await } => {
                     renewal = None;
                     match renewed {

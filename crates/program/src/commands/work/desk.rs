@@ -35,6 +35,9 @@ pub struct Lease {
     pub attempt: u64,
     pub lease_token: String,
     pub lease_expires_at: String,
+    /// Counted from when it was asked for.
+    pub lease_left_ms: u64,
+    pub window_left_ms: Option<u64>,
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
 }

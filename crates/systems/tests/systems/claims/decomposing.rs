@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenure::Tenure;
 use tenure::core::answer::Answer;
 use tenure::core::id::{ExecutionId, Fence, ItemId, RecordId};
+use tenure::core::lifecycle::parse::parse;
+use tenure::core::lifecycle::shipped;
 use tenure::core::request::{Command, Take, Terms};
 use tenure::core::time::Time;
 use tenure::databases::Query;
@@ -117,11 +119,43 @@ fn a_lease_is_kept_for_as_long_as_its_decomposer_takes() {
         let terms = Terms { lease: Some(Duration::from_secs(1)), ..Terms::default() };
         let worker = office.acting("worker:w/1");
         worker.ask(Command::Take(Take { item: claim, terms })).await.unwrap();
+        // The second renewal goes beyond this.
         let first = office.tenure.item(claim).await.unwrap().lease.unwrap().expires;
+        let first = first.after(Duration::from_millis(500));
         let patient = Guarded::one(UntilRenewed { tenure: office.tenure.clone(), claim, first });
         let execution = ExecutionId { item: claim, fence: Fence(1) };
         let done = Claims::of(&worker).decompose(execution, &patient, "1").await.unwrap();
         assert_eq!(done.outcome.unwrap().len(), 1);
+    });
+}
+
+// The decomposer does not return. The holder of the claim gets LEASE_LOST before the database gives the claim to another worker.
+// covers: C-05, K-34
+// fault: F19
+#[test]
+fn a_decomposer_that_outlasts_the_window_of_its_claim_is_given_up_when_it_ends() {
+    on_memory(async |url| {
+        let claim = include_str!("../../../../../lifecycles/claim.md");
+        let mut tables = shipped::tables();
+        let windowed = claim.replace("| attempts | 5     |", "| attempts | 5     |\n| window   | 2 s   |");
+        let windowed = windowed.replace(
+            "| in_progress | release ",
+            "| in_progress | time-out | queued | system | | |\n| in_progress | release ",
+        );
+        drop(tables.add(parse(&windowed).unwrap()));
+        let tenure = Tenure::builder(url).without_loops().lifecycles(tables).open().await.unwrap();
+        let office = Office { tenure };
+        let claim = office.claim("hang").await;
+        office.claims("orchestrator:o").enqueue(claim, None).await.unwrap();
+        let execution = leased(&office, claim, "worker:w/1").await;
+        let patient = Guarded::one(super::kit::Semicolons).limit(Duration::from_secs(3_600));
+        let worker = Claims::of(&office.acting("worker:w/1"));
+        let refused = worker.decompose(execution, &patient, "1").await.unwrap_err();
+        // Its own clock said so, and not a renewal that the database refused.
+        assert_eq!(
+            refused.to_string(),
+            format!("LEASE_LOST: the lease or the window of execution {execution} has ended")
+        );
     });
 }
 
