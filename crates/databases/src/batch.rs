@@ -21,7 +21,9 @@ use tenure_core::control::{Control, HeldBack, QueueKey};
 use tenure_core::decide::{Decision, decide};
 use tenure_core::draw::Draw;
 use tenure_core::entry::Sealed;
+use tenure_core::execution::Status;
 use tenure_core::id::ItemId;
+use tenure_core::lifecycle::Phase;
 use tenure_core::request::{Acquire, Command, Need, Request};
 use tenure_core::world::{Change, LaneKey, NameKey, World};
 
@@ -47,6 +49,8 @@ pub struct Reply {
     pub fresh: bool,
     /// An acquire got less than it asked for because of this.
     pub held_back: Option<Box<HeldBack>>,
+    /// Attempts that this ended and whose item failed with them: a failure for good, or the last attempt.
+    pub failed_for_good: usize,
     /// What a create made is held already: whoever waited for work has it by the same commit. Nobody needs to be told of it.
     pub leased_at_once: bool,
 }
@@ -276,13 +280,29 @@ impl Last {
     }
 }
 
+/// How many items came into a failed state together with the end of their attempt.
+fn failed_for_good(changes: &[Change]) -> usize {
+    let ended = |id: ItemId| {
+        changes.iter().any(|change| match change {
+            Change::Execution(execution) => execution.id.item == id && execution.status() == Status::Aborted,
+            _ => false,
+        })
+    };
+    let failed = changes.iter().filter(|change| match change {
+        Change::Update { item, .. } => item.phase() == Phase::Failed && ended(item.id),
+        _ => false,
+    });
+    failed.count()
+}
+
 impl Plan {
     /// Takes a decision: the batch will write it, and whoever is decided next sees it.
     fn take(&mut self, world: &mut World, decision: Decision) -> Reply {
         let fresh = !decision.changes.is_empty();
+        let failed_for_good = failed_for_good(&decision.changes);
         self.changed |= fresh;
         self.add(world, decision.changes);
-        Reply { answer: decision.answer, fresh, held_back: None, leased_at_once: false }
+        Reply { answer: decision.answer, fresh, held_back: None, failed_for_good, leased_at_once: false }
     }
 
     /// Takes changes. Entries are only appended: no decision reads them.

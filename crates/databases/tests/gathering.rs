@@ -152,7 +152,9 @@ fn what_comes_while_a_batch_is_written_is_the_next_one() {
         let mut hold = database.hold();
         let first = ask(&gather, create("first")).await;
         hold.reached().await;
+        assert_eq!(gather.queue_len(), 0, "the writer has taken it");
         let others = ask_each(&gather, creates(64)).await;
+        assert_eq!(gather.queue_len(), 64);
         hold.release();
         assert!(is_fresh(&first.await));
         assert!(replies(others).await.iter().all(is_fresh));

@@ -105,20 +105,21 @@ impl Text {
         self.line(name, &[], value);
     }
 
-    /// `scale` is what one unit of the histogram is in the unit that is shown.
-    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], seen: &Seen, scale: f64) {
+    /// `units` of the histogram are one unit of the text. A quotient is rounded once, so a bound prints as it is written.
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], seen: &Seen, units: f64) {
         let bucket = format!("{name}_bucket");
         for (bound, count) in &seen.up_to {
-            let bound = (*bound as f64 * scale).to_string();
+            let bound = (*bound as f64 / units).to_string();
             self.line(&bucket, &[labels, &[("le", bound.as_str())]].concat(), count);
         }
         self.line(&bucket, &[labels, &[("le", "+Inf")]].concat(), seen.count);
-        self.line(&format!("{name}_sum"), labels, seen.sum as f64 * scale);
+        self.line(&format!("{name}_sum"), labels, seen.sum as f64 / units);
         self.line(&format!("{name}_count"), labels, seen.count);
     }
 }
 
-const SECOND: f64 = 1e-6;
+/// In microseconds.
+const SECOND: f64 = 1e6;
 
 pub fn text(app: &App, backlog: &[Backlog], behind: Duration, connections: Option<usize>) -> String {
     let mut text = Text::default();

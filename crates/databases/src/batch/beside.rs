@@ -71,6 +71,7 @@ pub(super) fn lease_and_write<T: Tx>(
                 answer: Answer::Leased(Vec::new()),
                 fresh: false,
                 held_back: None,
+                failed_for_good: 0,
                 leased_at_once: false,
             });
             decided.press();
@@ -83,7 +84,8 @@ pub(super) fn lease_and_write<T: Tx>(
     }
     let (fresh, answer) = (!leases.is_empty(), Answer::Leased(leases));
     let held_back = held_back(&decided.world, request, acquire, &answer);
-    decided.replies[index] = Some(Reply { answer, fresh, held_back, leased_at_once: false });
+    decided.replies[index] =
+        Some(Reply { answer, fresh, held_back, failed_for_good: 0, leased_at_once: false });
     Ok(decided)
 }
 

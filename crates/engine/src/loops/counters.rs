@@ -40,9 +40,9 @@ counters! {
     leased,
     /// Executions that committed, of workers of this process or through it; so are those that follow.
     committed,
-    /// Executions that failed and may be tried again.
+    /// Executions that their worker failed, and that may be tried again.
     failed,
-    /// Executions that failed for good.
+    /// Executions that ended badly and whose item failed with them: a failure for good, or the last attempt, also one that a sweep ended.
     failed_for_good,
     /// Handlers that panicked.
     panicked,
@@ -134,6 +134,7 @@ impl Counters {
     /// themselves. A repeat of what was answered before is no second one.
     pub(crate) fn heard(&self, request: &Request, reply: &Reply) {
         self.refused.heard(request, &reply.answer);
+        self.failures(request, reply);
         if reply.held_back.is_some() {
             self.one_held_back();
         }
@@ -142,7 +143,6 @@ impl Counters {
             _ if !reply.fresh => {}
             (_, Answer::Leased(leases)) => self.leases(leases.len()),
             (Command::Commit(_), Answer::Ran(_)) => self.one_committed(),
-            (Command::Fail(fail), Answer::Ran(_)) => self.one_failed(fail.permanent),
             (Command::Release(_), Answer::Ran(_)) => self.one_released(),
             _ => {}
         }
@@ -152,9 +152,15 @@ impl Counters {
         self.committed.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn one_failed(&self, permanent: bool) {
-        let counter = if permanent { &self.failed_for_good } else { &self.failed };
-        counter.fetch_add(1, Ordering::Relaxed);
+    /// Counts the failures that an answer stands for. Whether another attempt follows is what the lifecycle made of it.
+    pub(crate) fn failures(&self, request: &Request, reply: &Reply) {
+        self.failed_for_good.fetch_add(reply.failed_for_good as u64, Ordering::Relaxed);
+        let may_be_tried_again = reply.fresh && reply.failed_for_good == 0;
+        if may_be_tried_again
+            && matches!((&request.command, &reply.answer), (Command::Fail(_), Answer::Ran(_)))
+        {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn one_panicked(&self) {

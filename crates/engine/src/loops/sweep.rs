@@ -87,6 +87,7 @@ async fn sweep(parts: &Parts, found: Vec<Found>) -> bool {
 
 fn heard(parts: &Parts, request: &Request, reply: &Reply) -> bool {
     parts.bells.heard(request, reply);
+    parts.counters.failures(request, reply);
     if reply.fresh {
         parts.counters.one_swept();
     }

@@ -105,6 +105,7 @@ impl Runner {
             // What can not be given back now is taken back when its lease ends.
             let Ok(reply) = reply else { continue };
             self.parts.bells.heard(request, &reply);
+            asker.counters.failures(request, &reply);
             asker.counters.refused().heard(request, &reply.answer);
             match (&request.command, &reply.answer) {
                 (Command::Release(_), _) if reply.fresh => asker.counters.one_released(),

@@ -100,6 +100,7 @@ impl Settler {
                             Err(why) => self.asker.counters.failed_turn(&why.to_string()),
                         }
                         self.bells.heard(&request, &reply);
+                        self.asker.counters.failures(&request, &reply);
                         match self.settled(execution, &request, &reply.answer, &mut after) {
                             Some(instead) => again.push((execution, instead)),
                             None => ended.push(execution),
@@ -145,10 +146,7 @@ impl Settler {
             Ok(Err(failure)) => match failure.how {
                 How::Snooze(delay) => release(execution, store, actor, &failure.reason, Some(delay)),
                 How::Return => release(execution, store, actor, &failure.reason, None),
-                How::Retry(_) | How::Permanent => {
-                    self.asker.counters.one_failed(failure.how == How::Permanent);
-                    fail(execution, store, actor, failure)
-                }
+                How::Retry(_) | How::Permanent => fail(execution, store, actor, failure),
             },
             Err(panic) => {
                 self.asker.counters.one_panicked();

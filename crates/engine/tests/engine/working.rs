@@ -8,11 +8,11 @@ use tenure::core::answer::Answer;
 use tenure::core::body::Body;
 use tenure::core::execution::Status;
 use tenure::core::id::ItemId;
-use tenure::core::request::{Acquire, Command, Commit, Create, Effects, Terms};
+use tenure::core::request::{Acquire, Command, Commit, Create, Effects, Take, Terms};
 use tenure::{Done, Failure, Job, New, Tenure};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::{PATIENCE, on_each};
+use crate::{PATIENCE, on_each, until};
 
 #[test]
 fn what_is_created_is_run_once_and_its_output_kept() {
@@ -131,25 +131,47 @@ fn failures_panics_and_permanent_errors_are_told_apart() {
             ("panics once", 1) => panic!("a bug"),
             ("never", _) => Err(Failure::permanent("there is no such address")),
             ("not yet", 1) => Err(Failure::snooze(Duration::from_millis(1), "it is night there")),
+            ("always fails", _) => Err(Failure::retry("the mail server refuses it")),
             _ => Ok(Done::default()),
         };
         let worker = tenure.worker("mailer").handle("job", work).start().unwrap();
         let mut jobs = Vec::new();
-        for payload in ["fails once", "panics once", "never", "not yet"] {
-            jobs.push(tenure.create(New::job(&payload)).await.unwrap().id);
+        for payload in ["fails once", "panics once", "never", "not yet", "always fails"] {
+            jobs.push(tenure.create(New::job(&payload).max_attempts(2)).await.unwrap().id);
         }
         let mut states = Vec::new();
         for job in &jobs {
             let whole = tenure.wait(*job, PATIENCE).await.unwrap();
             states.push((whole.item.state_name().to_string(), whole.item.failures));
         }
-        let expected = [("SUCCEEDED", 1), ("SUCCEEDED", 1), ("FAILED", 1), ("SUCCEEDED", 0)];
+        let expected = [("SUCCEEDED", 1), ("SUCCEEDED", 1), ("FAILED", 1), ("SUCCEEDED", 0), ("FAILED", 2)];
         assert_eq!(states, expected.map(|(state, failures)| (state.to_string(), failures)));
         let reasons: Vec<String> =
             tenure.whole(jobs[1]).await.unwrap().executions.iter().filter_map(reason).collect();
         assert_eq!(reasons, ["the handler panicked: a bug"]);
-        assert_eq!(tenure.counters().panicked(), 1);
         worker.drain().await;
+        let counters = tenure.counters();
+        assert_eq!((counters.panicked(), counters.released()), (1, 1));
+        // Two by failing for good and by the last attempt; three that were tried again, the panic among them.
+        assert_eq!((counters.failed_for_good(), counters.failed()), (2, 3));
+        assert!(counters.acquires() > 0 && counters.leased() == 9 && counters.committed() == 3);
+    });
+}
+
+// covers: K-55
+#[test]
+fn a_last_attempt_that_a_sweep_ends_counts_as_failed_for_good() {
+    on_each(async |url| {
+        let tenure = Tenure::open(url).await.unwrap();
+        let job = tenure.create(New::job(&()).max_attempts(1)).await.unwrap();
+        let gone = tenure.acting(tenure.store().clone(), "worker:gone".parse().unwrap());
+        let terms = Terms { lease: Some(Duration::from_secs(1)), ..Terms::default() };
+        gone.ask(Command::Take(Take { item: job.id, terms })).await.unwrap();
+        let whole = tenure.wait(job.id, PATIENCE).await.unwrap();
+        assert_eq!(&**whole.item.state_name(), "FAILED");
+        let counters = tenure.counters();
+        until(|| counters.failed_for_good() == 1).await;
+        assert_eq!((counters.swept(), counters.failed()), (1, 0));
     });
 }
 

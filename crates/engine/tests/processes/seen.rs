@@ -64,6 +64,20 @@ fn fm_001_of_two_workers_one_takes_effect_and_the_other_is_counted() {
     });
 }
 
+// covers: K-51, K-55
+#[test]
+fn rows_of_the_inbox_are_counted_taken_and_refused() {
+    on_each(async |url| {
+        let tenure = Tenure::open(url.clone()).await.unwrap();
+        for kind in ["job", "job", "nothing"] {
+            raw::run(&url, &format!("insert into @.tenure_inbox (kind, payload) values ('{kind}', '1')"))
+                .await;
+        }
+        let counters = tenure.counters();
+        until_so(|| (counters.inbox_taken(), counters.inbox_refused()) == (2, 1)).await;
+    });
+}
+
 // Somebody's own trigger swallows a part of an update: all of it is taken back, and counted.
 // covers: J-05, K-55
 #[test]

@@ -42,6 +42,7 @@ fn what_is_due_is_created_and_run() {
         let job = until("the job", async || all(&tenure, "job").await.pop()).await;
         let whole = tenure.wait(job.id, PATIENCE).await.unwrap();
         assert_eq!(whole.payload.unwrap().bytes(), br#""report""#);
+        until("the count of it", async || (tenure.counters().occurrences() == 1).then_some(())).await;
         assert_eq!(
             (whole.item.key.as_deref(), whole.item.priority, whole.item.attempts),
             (Some("k"), 3, Some(2))

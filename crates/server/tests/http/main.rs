@@ -16,6 +16,7 @@ mod jobs;
 mod lifecycles;
 mod log;
 mod lost;
+mod metrics;
 mod operators;
 mod own;
 mod rpc;

@@ -110,6 +110,13 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
         service.post("/v1/jobs", json!({ "payload": 1 })).await.yes(201);
         service.post("/v1/leases", json!({ "kinds": ["job"], "worker": "w" })).await.yes(200);
         service.get("/v1/nothing/at/all").await.no(404, "NOT_FOUND");
+        for (kind, run_at) in [("ready", "2020-01-01T00:00:00Z"), ("scheduled", "2999-01-01T00:00:00Z")] {
+            let body = json!({ "kind": "job", "payload": kind, "run_at": run_at, "key": kind });
+            service.post("/v1/items", body).await.yes(201);
+        }
+        let stopped = service.post("/v1/items", json!({ "kind": "job", "payload": 1 })).await.yes(201);
+        let path = format!("/v1/items/{}/cancel", stopped["id"].as_str().unwrap());
+        service.post(&path, json!({ "reason": "enough" })).await.yes(200);
         let answer = service.get("/metrics").await;
         let served: BTreeSet<(String, String)> = answer
             .text
@@ -143,10 +150,20 @@ fn the_metrics_that_are_served_are_those_that_are_documented() {
             "tenure_engine_total{what=\"leased\"} 1",
             "tenure_http_request_seconds_count{route=\"/v1/jobs\"} 1",
             "tenure_items{store=\"default\",kind=\"job\",phase=\"active\"} 1",
-            "tenure_batch_requests_bucket{le=\"+Inf\"} 2",
-            "tenure_batch_requests_sum 2",
+            "tenure_items{store=\"default\",kind=\"job\",phase=\"ready\"} 1",
+            "tenure_items{store=\"default\",kind=\"job\",phase=\"scheduled\"} 1",
+            "tenure_items{store=\"default\",kind=\"job\",phase=\"stopped\"} 1",
+            "tenure_batch_requests_bucket{le=\"+Inf\"} 6",
+            "tenure_batch_requests_sum 6",
+            "tenure_batch_seconds_count 6",
         ] {
             assert!(answer.text.lines().any(|served| served == line), "{line} is not in\n{}", answer.text);
+        }
+        for begin in
+            ["tenure_oldest_ready_seconds{store=\"default\",kind=\"job\"} ", "process_resident_memory_bytes "]
+        {
+            let value = answer.text.lines().find_map(|line| line.strip_prefix(begin)).expect(begin);
+            assert!(value.parse::<f64>().unwrap() > 0.0, "{begin}{value}");
         }
     });
 }

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use tenure::Tenure;
+
 /// A fact that does not come at all fails the test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,6 +38,11 @@ pub fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     runtime().block_on(test(format!("{server}?schema=systems_{number:x}")));
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+/// The same engine, at home in another store. A process works for every store, so tests start a system there and work here.
+pub fn at_home_elsewhere(tenure: &Tenure) -> Tenure {
+    tenure.acting("elsewhere".parse().unwrap(), tenure.actor().clone())
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }

@@ -1,6 +1,6 @@
 //! Documents and their runs: a pipeline of a test's own, on databases that outlive their process.
 
-mod away;
+pub mod away;
 pub mod erasing;
 mod leftovers;
 mod many;
@@ -24,7 +24,7 @@ use tenure_systems::runs::history::{Run, Status};
 use tenure_systems::runs::step::{Input, Step, StepFailed, Stepping};
 use tenure_systems::runs::{Documents, Library, Pipeline, Running, Settings, start};
 
-use crate::kit::{PATIENCE, on_kept};
+use crate::kit::{PATIENCE, at_home_elsewhere, on_kept};
 
 /// A step that is a function.
 struct Does<F>(&'static str, F);
@@ -99,7 +99,8 @@ impl Desk {
 
     async fn start_with(&self, steps: Vec<Arc<dyn Step>>, settings: Settings) -> Running {
         let pipeline = Pipeline::new(steps).unwrap();
-        start(self.tenure.clone(), self.library.clone(), pipeline, settings).await.unwrap()
+        let tenure = at_home_elsewhere(&self.tenure);
+        start(tenure, self.library.clone(), pipeline, settings).await.unwrap()
     }
 
     async fn upload(&self, text: &str) -> Uploaded {

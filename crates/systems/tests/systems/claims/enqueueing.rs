@@ -9,10 +9,11 @@ use tenure::core::id::ItemId;
 use tenure::core::request::{Command, Take, Terms};
 use tenure::core::time::Time;
 use tenure_systems::claims::decompose::NotDecomposed;
-use tenure_systems::claims::{Retries, Settings};
+use tenure_systems::claims::{Claims, Guarded, Retries, Settings};
 
-use super::kit::{Office, made, parts, settings};
-use crate::kit::{on_each, on_kept};
+use super::kit::{Office, made, parts, settings, until};
+use crate::kit::{on_each, on_kept, on_memory, on_postgres};
+use crate::runs::away::Network;
 
 fn code(error: &tenure_systems::claims::Error) -> String {
     error.code().unwrap().to_string()
@@ -122,6 +123,7 @@ fn after_its_last_retry_a_failed_claim_rests() {
         let found = enqueues(&office, claim).await;
         let reasons: Vec<&str> = found.iter().map(|(_, why, _)| why.as_str()).collect();
         assert_eq!(reasons, ["initial", "retry", "retry"]);
+        assert_eq!(running.counters().retried(), 2);
         let failures: Vec<Time> = office
             .tenure
             .whole(claim)
@@ -170,6 +172,41 @@ fn claims_of_every_store_and_from_before_are_enqueued() {
         let running = office.start(settings());
         office.decomposed("it snowed").await;
         assert_eq!(running.counters().enqueued(), 1);
+        running.drain().await;
+    });
+}
+
+// covers: C-04, K-53
+#[test]
+fn turns_that_failed_are_counted_and_taken_again() {
+    on_postgres(async |url| {
+        let (network, through) = Network::before(&url).await;
+        let office = Office::open(through).await;
+        let running = office.start(settings());
+        network.down.send_replace(true);
+        until(async || (running.counters().failed_turns() > 0).then_some(())).await;
+        network.down.send_replace(false);
+        let outside = Office::open(url).await;
+        let claim = outside.claim("it rained").await;
+        outside.at_rest(claim, "decomposed").await;
+        running.drain().await;
+    });
+}
+
+// covers: C-13
+#[test]
+fn stores_that_wait_for_a_place_are_counted() {
+    on_memory(async |url| {
+        let office = Office::open(url).await;
+        // More stores than a process works for at once, and their decomposers never come to an end.
+        for number in 0..105 {
+            let store = format!("s{number}").parse().unwrap();
+            let tenure = office.tenure.acting(store, "api:a".parse().unwrap());
+            Claims::of(&tenure).create(super::kit::new("k", "hang")).await.unwrap();
+        }
+        let stuck = Guarded::one(super::kit::Semicolons).limit(Duration::from_secs(3_600));
+        let running = office.start(Settings { grace: Duration::ZERO, ..Settings::new(stuck) });
+        until(async || (running.counters().stores_waited() > 0).then_some(())).await;
         running.drain().await;
     });
 }

@@ -10,7 +10,7 @@ use tenure_systems::claims::decompose::{Decomposer, Decomposing, NotDecomposed, 
 use tenure_systems::claims::policy::{Outcome, Share};
 use tenure_systems::claims::{Claims, Guarded, Judged, NewClaim, Retries, Running, Settings, start};
 
-use crate::kit::PATIENCE;
+use crate::kit::{PATIENCE, at_home_elsewhere};
 
 /// Takes a text apart at its semicolons. Some texts make it do something else.
 pub struct Semicolons;
@@ -75,7 +75,7 @@ impl Office {
     }
 
     pub fn start(&self, settings: Settings) -> Running {
-        start(&self.tenure, settings).unwrap()
+        start(&at_home_elsewhere(&self.tenure), settings).unwrap()
     }
 
     pub async fn claim(&self, text: &str) -> ItemId {

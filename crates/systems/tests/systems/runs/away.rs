@@ -14,13 +14,22 @@ use super::{Desk, does, steps_of};
 use crate::kit::{PATIENCE, on_postgres};
 
 /// A network between a process and its server. Where it is down every connection is cut, and none comes about.
-struct Network {
+pub struct Network {
     port: u16,
-    down: watch::Sender<bool>,
+    pub down: watch::Sender<bool>,
     _tasks: JoinSet<()>,
 }
 
 impl Network {
+    /// The network, and the address of the database behind it.
+    pub async fn before(url: &str) -> (Network, String) {
+        let (before, address) = url.split_once('@').unwrap();
+        let (server, rest) = address.split_once('/').unwrap();
+        let network = Network::to(server.to_string()).await;
+        let through = format!("{before}@127.0.0.1:{}/{rest}", network.port);
+        (network, through)
+    }
+
     async fn to(server: String) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -51,10 +60,7 @@ impl Network {
 #[test]
 fn a_run_whose_database_is_away_for_a_moment_goes_on_when_it_is_back() {
     on_postgres(async |url| {
-        let (before, address) = url.split_once('@').unwrap();
-        let (server, rest) = address.split_once('/').unwrap();
-        let network = Network::to(server.to_string()).await;
-        let through = format!("{before}@127.0.0.1:{}/{rest}", network.port);
+        let (network, through) = Network::before(&url).await;
         // Without loops, and with the only place taken, nothing but the run asks for anything.
         let tenure = Tenure::builder(&through).without_loops().open().await.unwrap();
         let desk = Desk::with(&through, tenure).await;

@@ -89,6 +89,8 @@ fn the_runs_of_a_killed_process_fail_when_the_next_one_starts() {
         assert_eq!(steps_of(&run), [("hang", "FAILED", 1, Some("PROCESS_TERMINATED"))]);
         let events = desk.events(dies.run_id).await;
         assert_eq!(events[3..], ["STEP_FAILED hang", "RUN_RECOVERED_AS_FAILED"]);
+        let counted = desk.library.counted();
+        assert!(counted.contains(&("RUN_RECOVERED_AS_FAILED", 1)), "{counted:?}");
         assert_eq!(desk.documents.run(lives.run_id).await.unwrap().state, "RUNNING", "its process lives");
         assert_eq!(desk.ended(desk.reprocess(dies.document_id).await).await.state, "COMPLETED");
         assert_eq!(desk.documents.run(lives.run_id).await.unwrap().state, "RUNNING");

@@ -11,7 +11,7 @@ use tenure_systems::tickets::{
     Errand, Executor, Made, NewTicket, NotExecuted, Running, Settings, Tickets, known, runner, start,
 };
 
-use crate::kit::PATIENCE;
+use crate::kit::{PATIENCE, at_home_elsewhere};
 
 pub struct Scene {
     pub tenure: Tenure,
@@ -35,7 +35,8 @@ impl Scene {
     }
 
     pub fn start(&self) -> Running {
-        start(&self.tenure, Settings { lease: Some(Duration::from_secs(2)), ..Settings::default() })
+        let tenure = at_home_elsewhere(&self.tenure);
+        start(&tenure, Settings { lease: Some(Duration::from_secs(2)), ..Settings::default() })
     }
 
     pub fn run(&self, executor: impl Executor) -> tenure::Worker {
