@@ -34,8 +34,8 @@ const PAGE: usize = 1_000;
 const WAIT: Duration = Duration::from_secs(5);
 /// Somebody else moved the claim while its history was read: it is read again, so often.
 const READS_MAX: usize = 5;
-/// How far it has read is kept this often: a write of its own each time, and what is read again after a crash is enqueued already.
-const MARK_EVERY: Duration = Duration::from_millis(500);
+/// The state that a claim is created in.
+const PENDING: &str = "pending";
 const INITIAL: &str = "initial";
 const RETRY: &str = "retry";
 
@@ -43,6 +43,7 @@ const RETRY: &str = "retry";
 pub(super) struct Orchestrator {
     pub tenure: Tenure,
     retries: Retries,
+    mark_every: Duration,
     marked: Marked,
 }
 
@@ -64,9 +65,9 @@ pub(super) struct Turn {
 }
 
 impl Orchestrator {
-    pub fn new(tenure: Tenure, retries: Retries) -> Orchestrator {
+    pub fn new(tenure: Tenure, retries: Retries, mark_every: Duration) -> Orchestrator {
         let marked = Marked { position: 0, since: Stopwatch::start() };
-        Orchestrator { tenure, retries, marked }
+        Orchestrator { tenure, retries, mark_every, marked }
     }
 
     /// Where it goes on.
@@ -85,7 +86,7 @@ impl Orchestrator {
         let (mut created, mut failed) = (Vec::new(), Vec::new());
         for (_, entry) in &page {
             match seen(entry) {
-                Seen::Claim => created.push((entry.store.clone(), entry.item)),
+                Seen::Claim => created.push((entry.store.clone(), entry.item, entry.version)),
                 Seen::Failure => failed.push((entry.store.clone(), entry.item)),
                 Seen::OfAVerdict => {}
                 Seen::Nothing => continue,
@@ -96,7 +97,7 @@ impl Orchestrator {
         for (store, claim) in failed {
             turn.retried += usize::from(self.retry(store, claim).await?);
         }
-        self.mark(turn.read_to, MARK_EVERY).await?;
+        self.mark(turn.read_to, self.mark_every).await?;
         Ok(turn)
     }
 
@@ -119,19 +120,31 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// All of them in one call. Those that somebody has enqueued before are left as they are.
-    async fn enqueue(&self, claims: Vec<(Store, ItemId)>) -> Result<usize, Error> {
-        let asked = claims.into_iter().map(|(store, claim)| {
-            let reason = Some(INITIAL.to_string());
-            (self.acting(store), Command::Move(Move { reason, ..enqueue(claim) }))
-        });
+    /// Enqueues new claims, all in one call, each at the version that it is known at. A creation that is read again after a crash may be
+    /// of a claim that has failed meanwhile: it was enqueued before, and its retry is for `retry` to decide.
+    async fn enqueue(&self, mut claims: Vec<(Store, ItemId, u64)>) -> Result<usize, Error> {
         let mut enqueued = 0;
-        for reply in Tenure::ask_as(asked.collect()).await {
-            match reply {
-                Ok(reply) => enqueued += usize::from(reply.fresh),
-                Err(error) if error.is_retryable() => return Err(error),
-                // One that can not be moved at all keeps no other from its turn.
-                Err(_) => {}
+        for _ in 0..READS_MAX {
+            let asked = claims.iter().map(|(store, claim, version)| {
+                let (reason, expected_version) = (Some(INITIAL.to_string()), Some(*version));
+                let step = Move { reason, expected_version, ..enqueue(*claim) };
+                (self.acting(store.clone()), Command::Move(step))
+            });
+            let mut changed = Vec::new();
+            for reply in Tenure::ask_as(asked.collect()).await {
+                match reply {
+                    Ok(reply) => {
+                        enqueued += usize::from(reply.fresh);
+                        changed.extend(still_pending(reply.answer));
+                    }
+                    Err(error) if error.is_retryable() => return Err(error),
+                    // One that can not be moved at all keeps no other from its turn.
+                    Err(_) => {}
+                }
+            }
+            claims = changed;
+            if claims.is_empty() {
+                break;
             }
         }
         Ok(enqueued)
@@ -177,6 +190,16 @@ enum Seen {
     Failure,
     OfAVerdict,
     Nothing,
+}
+
+/// A claim that something was added to before it was enqueued, at the version that was found.
+fn still_pending(answer: Answer) -> Option<(Store, ItemId, u64)> {
+    match answer {
+        Answer::Stale { found, .. } if found.state_name().as_str() == PENDING => {
+            Some((found.store.clone(), found.id, found.version))
+        }
+        _ => None,
+    }
 }
 
 fn seen(entry: &Sealed) -> Seen {

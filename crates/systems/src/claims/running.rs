@@ -20,6 +20,8 @@ use super::policy::Policy;
 use super::weighing;
 use crate::desk::{self, Employed, System};
 
+const MARK_EVERY: Duration = Duration::from_millis(500);
+
 /// One of those that a process may run. Workers of one's own take the place of any of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
@@ -43,6 +45,9 @@ pub struct Settings {
     pub concurrency: usize,
     /// How long what runs may go on when it is told to stop.
     pub grace: Duration,
+    /// The orchestrator stores its position in the log this often, one write each time. After a crash it reads the entries since then
+    /// again, which changes nothing.
+    pub mark_every: Duration,
     /// What was done so far by whoever was started with these.
     pub counters: Arc<Counters>,
 }
@@ -51,7 +56,8 @@ impl Settings {
     pub fn new(guarded: Guarded) -> Settings {
         let (policy, retries, counters) = (Arc::default(), Retries::default(), Arc::default());
         let (parts, grace) = (Part::ALL.to_vec(), Duration::from_secs(20));
-        Settings { parts, guarded, policy, retries, concurrency: 16, grace, counters }
+        let mark_every = MARK_EVERY;
+        Settings { parts, guarded, policy, retries, concurrency: 16, grace, mark_every, counters }
     }
 
     /// With the decomposer that ships, for every domain.
@@ -141,7 +147,7 @@ impl Counters {
 pub fn start(tenure: &Tenure, settings: Settings) -> Result<Running, NotStarted> {
     let counters = settings.counters.clone();
     let threads = settings.guarded.handle()?;
-    let orchestrator = Orchestrator::new(tenure.clone(), settings.retries);
+    let orchestrator = Orchestrator::new(tenure.clone(), settings.retries, settings.mark_every);
     let desk = Desk { orchestrator, settings, counters: counters.clone() };
     let failed = counters.failed_turns.clone();
     Ok(Running { desk: desk::Running::start(desk, &threads, failed), counters })

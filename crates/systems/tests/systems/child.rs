@@ -1,6 +1,7 @@
 //! What a child process can be told to be, by the system that it belongs to.
 
 use crate::claims::crash;
+use crate::followers;
 use crate::program::{Program, TOLD};
 use crate::runs::{erasing, power};
 use crate::voice::Voice;
@@ -33,6 +34,7 @@ async fn be(told: &str) {
         ["erase", url, folder, document] => {
             erasing::erase(url, folder, document.parse().expect("an id"), voice).await
         }
+        ["follow", name, url] => followers::follow(name, url, voice).await,
         _ => panic!("a child was told to be `{told}`"),
     }
 }

@@ -4,6 +4,6 @@ pub mod crash;
 mod decomposing;
 mod enqueueing;
 mod flow;
-mod kit;
+pub mod kit;
 mod validating;
 mod verdicts;

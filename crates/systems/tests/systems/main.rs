@@ -5,6 +5,7 @@ mod claims;
 mod decompose;
 mod documents;
 mod extract;
+mod followers;
 mod inbox;
 mod interpret;
 mod kit;
