@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::files::*;
 use crate::harness::{Bench, Harness};
+use crate::lying::more_than_a_page;
 use crate::requests::*;
 
 pub async fn an_export_is_replayed_to_the_same_log<H: Harness>(bench: &Bench<H>) {
@@ -35,6 +36,17 @@ pub async fn an_export_is_replayed_to_the_same_log<H: Harness>(bench: &Bench<H>)
         copy.verify().await;
         copy.close().await;
     }
+}
+
+pub async fn a_log_of_more_than_a_page_is_exported_to_its_last_entry<H: Harness>(bench: &Bench<H>) {
+    more_than_a_page(bench).await;
+    let file = exported(bench).await;
+    is_sound(&file);
+    let copy = replayed::<H>(&file, &bench.clock).await;
+    let log = copy.log().await;
+    assert_eq!((log.len(), log), (PAGE_MAX + 3, bench.log().await));
+    assert!(exported(&copy).await == file, "the same bytes");
+    copy.close().await;
 }
 
 /// An item that did much leaves its key before the next one enters, also where all of it is written in one transaction.

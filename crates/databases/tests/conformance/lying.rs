@@ -12,12 +12,15 @@ use tenure_core::id::{Fence, ItemId, RecordId};
 use tenure_core::item::Item;
 use tenure_core::lifecycle::StateId;
 use tenure_core::lifecycle::tables::Tables;
+use tenure_core::request::Command;
 use tenure_core::time::Time;
 use tenure_core::word::{Kind, Store};
 use tenure_core::world::{Lane, LaneKey, NameKey, Named, Record};
 use tenure_databases::look::{Ahead, Look, Outline, SetAside};
 use tenure_databases::verify::{self, At, Fault};
-use tenure_databases::{BatchId, Database, Error, Found, Head, Order, Overdue, Query, Settled, Whole};
+use tenure_databases::{
+    BatchId, Database, Error, Found, Head, Order, Overdue, PAGE_MAX, Query, Settled, Whole,
+};
 
 use crate::files::database_is_sound;
 use crate::harness::{Bench, Harness};
@@ -281,6 +284,28 @@ pub async fn every_lie_about_an_item_is_found<H: Harness>(bench: &Bench<H>) {
         let of_others = report.faults.iter().filter(|fault| fault.item.is_some_and(|other| other != item));
         let blames = lie != Lie::LogCut && of_others.count() > 0;
         assert!(!blames, "{lie:?} is not blamed on others: {report:#?}");
+    }
+}
+
+/// More items than a reader has on a page, so that the last page is short.
+pub async fn more_than_a_page<H: Harness>(bench: &Bench<H>) {
+    let create = || request("api:test", Command::Create(new("job", "{}")));
+    for count in [PAGE_MAX, 3] {
+        let replies = bench.batch(&(0..count).map(|_| create()).collect::<Vec<_>>()).await;
+        assert!(replies.iter().all(|reply| reply.fresh));
+    }
+}
+
+pub async fn a_lie_in_the_last_short_page_is_found<H: Harness>(bench: &Bench<H>) {
+    more_than_a_page(bench).await;
+    let items = bench.items().await;
+    assert_eq!(items.len(), PAGE_MAX + 3);
+    // The last item, and the first of the last page.
+    for (item, lie) in [(items[PAGE_MAX + 2].id, Lie::Priority), (items[PAGE_MAX].id, Lie::RowGone)] {
+        let lying = Lying { inner: bench.database(), item, lie };
+        let report = verify::database(&lying, None, |_| {}).await.unwrap();
+        let [fault] = &report.faults[..] else { panic!("{lie:?}: {report:#?}") };
+        assert_eq!(fault.item, Some(item), "{lie:?}");
     }
 }
 

@@ -197,6 +197,12 @@ conformance! {
     #[test] fn a_log_of_this_format_stays_readable() { exporting }
     // covers: K-08, K-30, K-43
     #[test] fn every_lie_about_an_item_is_found() { lying }
+    // covers: K-08, K-43
+    // fault: W5
+    #[test] fn a_lie_in_the_last_short_page_is_found() { lying }
+    // covers: K-44
+    // fault: W5
+    #[test] fn a_log_of_more_than_a_page_is_exported_to_its_last_entry() { exporting }
     // covers: K-08, K-31
     #[test] fn every_lie_about_a_lane_is_found() { lying }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tenure_core::id::ItemId;
 use tenure_core::request::Create;
@@ -13,6 +14,13 @@ use tokio::task::JoinSet;
 use crate::kit::*;
 use crate::schema;
 use crate::sized::sized;
+
+/// A claim that waits for the lock of another session has not returned after this time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn literal(id: ItemId) -> String {
+    <Postgres as tenure_databases::doctor::Patient>::literal(id)
+}
 
 /// Claims and commits until nothing is left; whatever it meets, it never sees two of a key running.
 async fn claimer(kit: Arc<Kit>, database: Arc<Postgres>, worker: String) -> usize {
@@ -61,6 +69,27 @@ fn one_hot_key_runs_one_at_a_time_and_to_the_end() {
         let runs: Vec<_> = (0..count).map(|_| create(pass("hot"))).collect();
         tried(&kit.database, &runs).await;
         exhausted(kit, 4, count).await;
+    });
+}
+
+// Another program has locked the row of the first item, for as long as it likes.
+// covers: K-10
+// fault: F18
+#[test]
+fn a_claim_goes_past_a_row_that_another_session_has_locked() {
+    with(async |kit| {
+        for (kind, payload) in [("job", "{}"), ("run", r#"{"document_id":"a"}"#)] {
+            let first = created(&kit.database, new(kind, payload)).await;
+            let second = created(&kit.database, new(kind, &payload.replace('a', "b"))).await;
+            let lock = format!("begin; select 1 from items where id = {} for update", literal(first));
+            kit.raw.batch_execute(&lock).await.unwrap();
+            let claim = tokio::time::timeout(PATIENCE, lease(&kit.database, "worker:w/1", kind, 2));
+            let leased = claim.await.expect("it does not wait for the stranger");
+            assert_eq!(leased.iter().map(|one| one.item.id).collect::<Vec<_>>(), [second], "{kind}");
+            kit.raw.batch_execute("rollback").await.unwrap();
+            let leased = lease(&kit.database, "worker:w/1", kind, 2).await;
+            assert_eq!(leased.iter().map(|one| one.item.id).collect::<Vec<_>>(), [first], "{kind}");
+        }
     });
 }
 

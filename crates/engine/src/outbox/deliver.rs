@@ -232,6 +232,28 @@ mod tests {
     }
 
     // covers: K-26
+    // fault: W5
+    #[test]
+    fn messages_on_the_last_short_page_are_delivered() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tenure = Tenure::builder("memory:").without_loops().open().await.unwrap();
+            tenure.webhook(Webhook::new("a", "https://example.com/").secret("env:NONE")).await.unwrap();
+            let send = async |job: Job| Done::default().message("sent", &job.payload::<u32>()?);
+            let worker = tenure.worker("w").handle("job", send).start().unwrap();
+            // Three entries each: more than a page of the log, and the last one is short.
+            for job in tenure.create_all((0..200_u32).map(|number| New::job(&number))).await {
+                tenure.wait(job.unwrap().id, std::time::Duration::from_secs(60)).await.unwrap();
+            }
+            worker.drain().await;
+            let deliverer = Deliverer::default();
+            assert!(deliverer.turn(&tenure.parts()).await.unwrap(), "there is more than a page");
+            while deliverer.turn(&tenure.parts()).await.unwrap() {}
+            assert_eq!(deliveries(&tenure).await, 200);
+        });
+    }
+
+    // covers: K-26
     #[test]
     fn a_webhook_that_is_created_while_the_log_is_read_is_told_of_what_came_after_it() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();

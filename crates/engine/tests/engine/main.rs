@@ -4,6 +4,7 @@ mod controls;
 mod draining;
 mod operations;
 mod outcomes;
+mod pages;
 mod places;
 mod promises;
 mod readme;

@@ -101,6 +101,43 @@ fn one_that_fails_or_panics_hears_it_again_and_holds_up_nobody_else() {
     });
 }
 
+// It has heard the first message of an entry and is at the second when it ends.
+// covers: K-26
+// fault: W2
+#[test]
+fn one_that_ends_between_two_messages_of_an_entry_hears_the_second_later() {
+    on_files(async |url| {
+        let tenure = Tenure::open(url.clone()).await.unwrap();
+        let (at_it, mut is_at_it) = tokio::sync::mpsc::unbounded_channel();
+        let hear = move |message: Message| {
+            let at_it = at_it.clone();
+            async move {
+                if message.label.as_str() == "second" {
+                    at_it.send(()).unwrap();
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+        };
+        let subscription = tenure.subscribe("s", &[], hear).await.unwrap();
+        let began = tenure.mark("subscriber s of default").await.unwrap();
+        let worker = sender(&tenure);
+        tenure.create(New::job(&1_u32)).await.unwrap();
+        is_at_it.recv().await.unwrap();
+        drop(subscription);
+        // It keeps what is certain: the entries before this one.
+        until("its mark", async || {
+            (tenure.mark("subscriber s of default").await.unwrap() > began).then_some(())
+        })
+        .await;
+        let after = Heard::default();
+        let _subscription = tenure.subscribe("s", &[], hears(&after)).await.unwrap();
+        let missed = ("second".to_string(), 1);
+        until("the second", async || after.lock().unwrap().contains(&missed).then_some(())).await;
+        worker.drain().await;
+    });
+}
+
 // covers: K-26
 #[test]
 fn after_a_restart_it_goes_on_where_it_was() {
