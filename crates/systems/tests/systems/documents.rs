@@ -9,9 +9,10 @@ use tenure_systems::runs::step::{Document, StepFailed};
 use tokio::sync::watch;
 
 /// Every document that has a text.
-pub const DOCUMENTS: [&str; 14] = [
+pub const DOCUMENTS: [&str; 15] = [
     "broken.html",
     "invoice.pdf",
+    "joined.pdf",
     "konto.csv",
     "kuendigung.txt",
     "letter.pdf",

@@ -25,11 +25,12 @@ pub struct Pair {
     pub at: At,
 }
 
-/// Lines with a colon after their first words.
+/// Lines with a colon after their first words. A line with a second name can be read in two ways and gives no pair.
 pub(super) fn of_lines(block: &Block, at: &impl Fn(Range<usize>) -> At, pairs: &mut Vec<Pair>) {
     let mut start = 0;
     for line in block.text.split('\n') {
-        if let Some((key, value)) = line.split_once(": ").filter(|(key, _)| is_key(key)) {
+        let pair = line.split_once(": ").filter(|(key, value)| is_key(key) && !names_another(value));
+        if let Some((key, value)) = pair {
             let from = start + key.len() + 2;
             add(key, value, from, at, pairs);
         }
@@ -77,6 +78,17 @@ fn add(key: &str, value: &str, from: usize, at: &impl Fn(Range<usize>) -> At, pa
     }
 }
 
+/// Whether a value contains another name: words that could be a key, followed by a colon and a space or the end.
+fn names_another(value: &str) -> bool {
+    let ends_name = |at: &usize| value[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    let colons = value.match_indices(':').map(|(at, _)| at).filter(ends_name);
+    colons.into_iter().any(|at| {
+        let words: Vec<&str> = value[..at].split_whitespace().collect();
+        let last = words.len().saturating_sub(KEY_WORDS_MAX);
+        (last..words.len()).any(|from| is_key(&words[from..].join(" ")))
+    })
+}
+
 fn is_key(key: &str) -> bool {
     let key = key.trim();
     key.starts_with(char::is_alphabetic)
@@ -86,4 +98,29 @@ fn is_key(key: &str) -> bool {
         && !key.contains(". ")
         // "Offered (since: 2.2)" is no name of what stands behind its colon.
         && key.matches('(').count() == key.matches(')').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn a_value_that_names_another_is_told_from_one_that_only_has_a_colon() {
+        for two in [
+            "4711   Date: 19 November 2026",
+            "4711 Date:",
+            "Ann, Phone:\t555 0199",
+            "12.50 EUR: 37.50 EUR",
+            "Re: your letter",
+            "see Item 2: the rest",
+        ] {
+            assert!(names_another(two), "{two}");
+        }
+        for one in
+            ["10:30", "https://example.org", "line 4 to Museum Square", "3.1 (since: 2.0)", "4: 3", ": x", ""]
+        {
+            assert!(!names_another(one), "{one}");
+        }
+    }
 }

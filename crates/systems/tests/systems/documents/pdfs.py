@@ -58,6 +58,36 @@ def invoice():
     pdf.output(HERE / "invoice.pdf")
 
 
+def joined():
+    """A small invoice whose lines stand so close that they are read as one paragraph. Written by hand: no writer sets two
+    labels into one line."""
+    texts = [
+        "Invoice No: 4711   Date: 19 November 2026",
+        "Customer: Harbour Bridge Ltd, Berlin",
+        "Tea, 3 boxes at 12.50 EUR: 37.50 EUR",
+        "Delivery: 4.90 EUR",
+    ]
+    shown = " 0 -16 Td ".join(f"({text}) Tj" for text in texts)
+    apart = "1 0 0 1 72 560 Tm (Reference: TB-2026-11) Tj"
+    content = f"BT /F1 11 Tf 72 720 Td {shown} {apart} ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    text, places = "%PDF-1.4\n", []
+    for number, value in enumerate(objects, 1):
+        places.append(len(text))
+        text += f"{number} 0 obj\n{value}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    begin = len(text)
+    text += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    text += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n"
+    (HERE / "joined.pdf").write_text(text)
+
+
 def letter():
     pdf = new("DejaVu", DEJAVU)
     lines(pdf, "Stadtwerke Köln GmbH", "Parkgürtel 24", "50823 Köln")
@@ -121,6 +151,7 @@ def hostile():
 
 
 invoice()
+joined()
 letter()
 report()
 printed()
