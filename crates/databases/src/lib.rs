@@ -26,6 +26,7 @@ pub mod measure;
 pub mod memory;
 pub mod outside;
 pub mod postgres;
+pub mod regular_file;
 pub mod replay;
 pub mod row;
 pub mod segment;

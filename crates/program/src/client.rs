@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenure::Tenure;
 use tenure_core::word::Store;
+use tenure_databases::regular_file::{self, SECRET_BYTES_MAX};
 use tenure_databases::sqlite::side;
 use tenure_databases::url::{SecretUrl, Url};
 use tenure_server::{App, Open, WAIT_MAX};
@@ -334,7 +335,7 @@ fn reachable(url: &str) -> String {
 fn token(reach: &Reach) -> Result<Option<String>, Error> {
     match (&reach.token, &reach.token_file) {
         (Some(token), _) => Ok(Some(token.trim().to_string())),
-        (None, Some(file)) => match std::fs::read_to_string(Path::new(file)) {
+        (None, Some(file)) => match regular_file::read_text(Path::new(file), SECRET_BYTES_MAX) {
             Ok(token) => Ok(Some(token.trim().to_string())),
             Err(why) => Err(Error::Unreadable { file: file.clone(), why, near: None }),
         },

@@ -3,11 +3,11 @@
 //! Each key is the default of every argument whose environment variable is `TENURE_` and the key, so an argument that has one
 //! can be configured, and means the same everywhere. A key that nobody knows is an error: a slip must not be silent.
 
-use std::fs;
 use std::io;
 
 use clap::Command;
 use serde::Deserialize;
+use tenure_databases::regular_file;
 use tenure_systems::claims::decompose::domains::DomainSettings;
 use tenure_systems::claims::policy::Policy;
 use tenure_systems::runs::builtin::StepSettings;
@@ -17,6 +17,8 @@ use tenure_databases::url::SecretUrl;
 
 /// Where it is looked for if nobody names it.
 const FILE: &str = "tenure.toml";
+/// A hundred domains and steps are a tenth of it.
+const FILE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +60,7 @@ impl Config {
     /// The file that is named, or the one in the current folder. None: there is none, and nobody named one.
     pub fn read(named: Option<&str>) -> Result<Option<Config>, Error> {
         let file = named.unwrap_or(FILE);
-        match fs::read_to_string(file) {
+        match regular_file::read_text(file.as_ref(), FILE_BYTES_MAX) {
             Ok(text) => Config::parse(file, &text).map(Some),
             Err(why) if named.is_none() && why.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(why) => Err(Error::Unreadable { file: file.to_string(), why, near: None }),

@@ -12,6 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use tenure_databases::regular_file::{self, SECRET_BYTES_MAX};
+use tokio::task::spawn_blocking;
 
 const PREFIX: &str = "whsec_";
 /// What the standard asks for: enough to be guessed by nobody, and not more than a block.
@@ -110,9 +112,10 @@ impl Secrets {
                 value.parse().map_err(|why| format!("the variable {name} is no secret: {why}"))
             }
             Reference::File(path) => {
-                let text = tokio::fs::read_to_string(path).await;
-                let text =
-                    text.map_err(|error| format!("the secret's file can not be read: {}", error.kind()))?;
+                let named = path.clone();
+                let read = move || regular_file::read_text(named.as_ref(), SECRET_BYTES_MAX);
+                let text = spawn_blocking(read).await.map_err(|error| error.to_string())?;
+                let text = text.map_err(|error| format!("the secret's file can not be read: {error}"))?;
                 text.parse().map_err(|why| format!("the file {path} is no secret: {why}"))
             }
         }
@@ -153,6 +156,7 @@ mod tests {
         }
     }
 
+    // fault: A17
     #[test]
     fn only_what_has_the_form_of_a_secret_is_used_as_one() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -162,6 +166,8 @@ mod tests {
             let secrets = Secrets::default();
             let reference: Reference = format!("file:{}", path.display()).parse().unwrap();
             assert!(secrets.find(&reference).await.unwrap_err().contains("can not be read"));
+            let zero: Reference = "file:/dev/zero".parse().unwrap();
+            assert!(secrets.find(&zero).await.unwrap_err().contains("no regular file"));
             std::fs::write(&path, "root:x:0:0").unwrap();
             let refused = secrets.find(&reference).await.unwrap_err();
             assert!(refused.contains("is no secret") && !refused.contains("root"), "{refused}");

@@ -14,12 +14,15 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use tenure::core::code::Code;
+use tenure::databases::regular_file::read_text;
 
 use super::refusal::Refusal;
 
 pub use file::Reading;
 pub use tree::Trees;
 
+/// The longest of git's files that names one commit or one folder: a path.
+const REFERENCE_BYTES_MAX: usize = 8 << 10;
 /// Where the database of a repository is, from its root.
 pub const FOLDER: &str = ".tenure";
 /// What is never changed directly, unless a setting says otherwise.
@@ -152,7 +155,7 @@ impl Workspace {
 
     /// What all working copies of the repository share.
     fn common_dir(&self) -> PathBuf {
-        match fs::read_to_string(self.git_dir.join("commondir")) {
+        match read_text(&self.git_dir.join("commondir"), REFERENCE_BYTES_MAX) {
             Ok(common) => self.git_dir.join(common.trim_end()),
             Err(_) => self.git_dir.clone(),
         }
@@ -196,7 +199,9 @@ fn free_branch(what: &str, taken: &[&str]) -> String {
 
 /// The folder of the repository that all worktrees share. A submodule is a repository of its own.
 fn home(root: &Path, git_dir: &Path) -> PathBuf {
-    let Ok(common) = fs::read_to_string(git_dir.join("commondir")) else { return root.to_path_buf() };
+    let Ok(common) = read_text(&git_dir.join("commondir"), REFERENCE_BYTES_MAX) else {
+        return root.to_path_buf();
+    };
     let common = git_dir.join(common.trim_end());
     let common = common.canonicalize().unwrap_or(common);
     match common.file_name() == Some(OsStr::new(".git")) {
@@ -206,7 +211,7 @@ fn home(root: &Path, git_dir: &Path) -> PathBuf {
 }
 
 fn branch(root: &Path, git_dir: &Path) -> io::Result<Option<String>> {
-    let head = fs::read_to_string(git_dir.join("HEAD"))?;
+    let head = read_text(&git_dir.join("HEAD"), REFERENCE_BYTES_MAX)?;
     let Some(branch) = head.trim_end().strip_prefix("ref: refs/heads/") else { return Ok(None) };
     // Where references are kept in tables, the file only says that.
     if branch == ".invalid" {
@@ -218,7 +223,7 @@ fn branch(root: &Path, git_dir: &Path) -> io::Result<Option<String>> {
 }
 
 fn after(file: &Path, prefix: &str) -> io::Result<PathBuf> {
-    let text = fs::read_to_string(file)?;
+    let text = read_text(file, REFERENCE_BYTES_MAX)?;
     let path = text.strip_prefix(prefix).ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{} names no repository", file.display()))
     })?;

@@ -13,6 +13,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 
 use super::{Mode, Roots};
 use crate::postgres::OpenError;
+use crate::regular_file;
+
+/// The certificates of all authorities that a system trusts are a quarter of a megabyte.
+const ROOTS_BYTES_MAX: usize = 4 << 20;
 
 /// What the server is told to speak, as libpq tells it.
 const PROTOCOL: &[u8] = b"postgresql";
@@ -46,7 +50,7 @@ fn read(roots: &Roots) -> Result<RootCertStore, OpenError> {
         }
         Roots::File(path) => {
             let shown = path.display();
-            let text = std::fs::read(path)
+            let text = regular_file::read(path, ROOTS_BYTES_MAX)
                 .map_err(|why| OpenError::Roots(format!("sslrootcert={shown} can not be read: {why}")))?;
             store.add_parsable_certificates(CertificateDer::pem_slice_iter(&text).flatten());
             if store.is_empty() {

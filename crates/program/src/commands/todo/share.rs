@@ -7,8 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use tenure_core::draw::Draw;
 use tenure_core::hash::Hash;
 use tenure_databases::export::{self, line::End};
 use tenure_databases::outside::chance;
+use tenure_databases::regular_file;
 use tenure_databases::replay::replay_with;
 use tenure_databases::url::SecretUrl;
 use tenure_databases::{Database, PAGE_MAX, Query, verify};
@@ -144,7 +144,7 @@ impl Work for Kept {
 /// The bodies beside a log. What is not what its hash says is left out, as what is missing is.
 fn bodies(log: &str) -> Result<BTreeMap<Hash, Body>, Error> {
     let file = beside(log);
-    let text = match fs::read_to_string(&file) {
+    let text = match regular_file::open(file.as_ref()).and_then(io::read_to_string) {
         Ok(text) => text,
         Err(why) if why.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(why) => return Err(Error::Unreadable { file, why, near: None }),
@@ -160,7 +160,11 @@ pub fn join(arguments: &TodoJoin, output: &mut Output) -> Result<Outcome, Error>
     let url = list(&arguments.db, desk::made)?;
     let file = log(arguments.file.as_ref())?;
     let unreadable = |why| Error::Unreadable { file: file.clone(), why, near: None };
-    let theirs = fs::read(&file).map_err(unreadable)?;
+    let mut theirs = Vec::new();
+    // The file comes with the repository: what is there may be a link to a device.
+    regular_file::open(file.as_ref())
+        .and_then(|mut opened| opened.read_to_end(&mut theirs))
+        .map_err(unreadable)?;
     let report = verify::file(theirs.as_slice(), None, |_| {}).map_err(unreadable)?;
     if let Some(fault) = report.faults.first() {
         return Err(Error::Unsound { file, fault: fault.to_string() });
@@ -205,7 +209,7 @@ impl Work for Forward<'_> {
     type Done = u64;
 
     async fn run<D: Database>(self, database: &D) -> Result<u64, Error> {
-        let opened = File::open(self.file).map_err(|why| Error::Unreadable {
+        let opened = regular_file::open(self.file.as_ref()).map_err(|why| Error::Unreadable {
             file: self.file.to_string(),
             why,
             near: None,

@@ -1,13 +1,12 @@
 //! A file of a working copy, read for its hash: piece by piece, so that whoever reads can stop, and nothing but a file, so that reading
 //! ends. A pipe or a device would be read for ever.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 
-use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use tenure::core::hash::Hash;
+use tenure::databases::regular_file;
 
 use super::Workspace;
 
@@ -26,15 +25,8 @@ impl Workspace {
     /// The file at this path from the root, or that a link there leads to: build tools link their results from elsewhere, and what counts
     /// is what is in them. None: there is none, or it can not be opened.
     pub fn reading(&self, path: &str) -> Option<Reading> {
-        let path = self.root.join(path);
-        let is_file = |found: io::Result<fs::Metadata>| found.is_ok_and(|found| found.is_file());
-        if !is_file(fs::metadata(&path)) {
-            return None;
-        }
-        // What has become a pipe since then is not waited for.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = File::options().read(true).custom_flags(flags).open(&path).ok()?;
-        is_file(file.metadata()).then(|| Reading { file, hasher: Sha256::new(), piece: vec![0; PIECE_BYTES] })
+        let file = regular_file::open(&self.root.join(path)).ok()?;
+        Some(Reading { file, hasher: Sha256::new(), piece: vec![0; PIECE_BYTES] })
     }
 }
 
@@ -55,6 +47,7 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
     use std::process::Command;
 
