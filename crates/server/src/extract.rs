@@ -3,7 +3,7 @@
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{Extensions, StatusCode, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,9 +14,9 @@ use tenure::core::id::{ExecutionId, ItemId};
 use tokio::time::timeout;
 
 use crate::fault::{self, Part};
-use crate::limits::{BODY_WAIT, REQUEST_BYTES_MAX};
+use crate::limits::{BODY_WAIT, PIECE_BYTES, REQUEST_BYTES_MAX};
 use crate::problem::Problem;
-use crate::serve::Serving;
+use crate::serve::{Bodies, Serving};
 
 /// The bytes of a JSON request.
 #[derive(Debug)]
@@ -43,22 +43,48 @@ impl<S: Send + Sync> FromRequest<S> for Text {
 
 /// The bytes of a body, no more of them than a request has and no later than they may come.
 pub async fn read(request: Request) -> Result<Bytes, Problem> {
-    let serving = request.extensions().get::<Serving>();
+    let (parts, body) = request.into_parts();
+    read_body(&parts.extensions, body).await
+}
+
+/// As [`read`], of a request whose parts are still needed.
+pub async fn read_body(extensions: &Extensions, body: axum::body::Body) -> Result<Bytes, Problem> {
+    let serving = extensions.get::<Serving>();
     let patience = serving.map_or(BODY_WAIT, |serving| serving.patience.body);
-    let body = request.into_body();
+    let room = extensions.get::<Bodies>();
     // Of what says that it is too much nothing is kept.
     if body.size_hint().lower() > REQUEST_BYTES_MAX as u64 {
         return Err(too_large());
     }
-    let Ok(body) = timeout(patience, Limited::new(body, REQUEST_BYTES_MAX).collect()).await else {
+    timeout(patience, collected(body, room)).await.unwrap_or_else(|_| {
         let detail = format!("the body did not come within {} s", patience.as_secs());
-        return Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT));
-    };
-    match body {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),
-        Err(error) => Err(Problem::invalid(format!("the body ended early: {error}"))),
+        Err(Problem::invalid(detail).status(StatusCode::REQUEST_TIMEOUT))
+    })
+}
+
+/// Reads the whole body. Bytes beyond the first piece are counted against the budgets while the body arrives.
+async fn collected(body: axum::body::Body, room: Option<&Bodies>) -> Result<Bytes, Problem> {
+    let mut body = Limited::new(body, REQUEST_BYTES_MAX);
+    let (mut first, mut bytes, mut shares) = (Bytes::new(), Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => too_large(),
+            None => Problem::invalid(format!("the body ended early: {error}")),
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if let Some(room) = room.filter(|_| first.len() + bytes.len() + data.len() > PIECE_BYTES) {
+            let no_room = "bodies that are on their way fill the room of this connection, or of the server; send it again in a moment";
+            shares.push(room.take(data.len()).ok_or_else(|| Problem::unavailable(no_room))?);
+        }
+        // Most bodies come in one frame, which is not copied.
+        if first.is_empty() && bytes.is_empty() {
+            first = data;
+            continue;
+        }
+        bytes.extend_from_slice(&std::mem::take(&mut first));
+        bytes.extend_from_slice(&data);
     }
+    Ok(if bytes.is_empty() { first } else { bytes.into() })
 }
 
 fn too_large() -> Problem {

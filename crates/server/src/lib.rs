@@ -10,6 +10,7 @@
 
 mod access;
 mod app;
+mod budget;
 mod caller;
 mod door;
 mod extract;
@@ -30,6 +31,7 @@ mod signed;
 mod slow;
 mod streams;
 mod token;
+mod unread;
 
 pub use access::{Access, Form};
 pub use app::{App, Open};

@@ -35,6 +35,20 @@ pub const UNREAD_WAIT: Duration = Duration::from_secs(30);
 /// Of a body that was refused so much is still read, and for so long: whoever sends it gets its answer instead of a broken connection.
 pub const REST_BYTES_MAX: usize = 64 << 20;
 pub const REST_WAIT: Duration = Duration::from_secs(5);
+/// Streams of an HTTP/2 connection at once. RFC 9113 asks for no fewer than 100.
+pub const HTTP2_STREAMS_MAX: u32 = 100;
+/// Bytes that HTTP/2 buffers for one stream before its peer takes them. With every stream in use this is 6.4 MB a connection.
+pub const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
+/// A long answer is sent in pieces of this size, the default frame of HTTP/2. Shorter answers are not counted.
+pub const PIECE_BYTES: usize = 16 << 10;
+/// Bytes of long answers that wait on one connection. A single answer may be longer.
+pub const CONNECTION_ANSWER_BYTES_MAX: usize = 4 << 20;
+/// Bytes of long answers that wait on all connections.
+pub const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Bytes of request bodies that have not arrived completely, on one connection (two of the longest) and on all. The first `PIECE_BYTES` of
+/// each body are not counted.
+pub const CONNECTION_BODY_BYTES_MAX: usize = 2 * REQUEST_BYTES_MAX;
+pub const BODY_BYTES_MAX: usize = 256 << 20;
 /// Streams of the log at once. Each looks at the database once a second, also when nothing happens.
 pub const STREAMS_MAX: usize = 256;
 /// Of one token: a few readers on each of some machines, and an eighth of the room of all.

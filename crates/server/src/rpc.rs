@@ -35,7 +35,7 @@ use tower::ServiceExt;
 use crate::access::Asker;
 use crate::app::App;
 use crate::caller::bearer;
-use crate::extract::read;
+use crate::extract::read_body;
 use crate::fault::{self, Part};
 use crate::limits::REQUEST_BYTES_MAX;
 use crate::problem::{Problem, internal};
@@ -99,7 +99,7 @@ async fn call(State((app, service)): State<Front>, request: Request) -> Response
                 asker.is(&bearer.actor);
             }
             parts.extensions.insert(bearer);
-            read(Request::new(body)).await
+            read_body(&parts.extensions, body).await
         }
         Err(problem) => Err(problem),
     };

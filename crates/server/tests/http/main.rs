@@ -28,6 +28,7 @@ mod tickets;
 mod todos;
 mod tokens;
 mod tracing;
+mod unread;
 mod watching;
 mod words;
 mod working;
