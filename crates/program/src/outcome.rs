@@ -68,6 +68,7 @@ impl From<&Error> for Outcome {
             Error::Exists { .. } => Outcome::Refused,
             Error::WantsDatabase { .. } | Error::NoRepository | Error::NotPossible { .. } => Outcome::Usage,
             Error::Diverged { .. } | Error::Unproved { .. } => Outcome::Refused,
+            Error::NotAdded { error, .. } => Outcome::from(&**error),
             Error::NoServer { .. }
             | Error::Unavailable { .. }
             | Error::Strange(_)
@@ -220,6 +221,8 @@ pub enum Error {
     Diverged { file: String, url: SecretUrl, position: u64, here: String, there: String },
     #[error("{file} proves nothing: {}", .faults.join("; "))]
     Unproved { file: String, faults: Vec<String> },
+    #[error("{file} was not added: {error}")]
+    NotAdded { file: String, error: Box<Error> },
     #[error("{file}:{line}: {what}")]
     Config { file: String, line: usize, what: String },
 }
@@ -284,6 +287,12 @@ impl Error {
                     if !texts.is_empty() {
                         document[name] = texts.as_slice().into();
                     }
+                }
+            }
+            Error::NotAdded { file, error } => {
+                document["file"] = file.as_str().into();
+                if let Error::Refused(refused) = &**error {
+                    document["code"] = refused.code.as_str().into();
                 }
             }
             Error::Unavailable { code, which, detail } => {
@@ -407,6 +416,9 @@ impl Error {
             Error::Git(_) => "look whether `git status` works here".into(),
             Error::Diverged { .. } => {
                 "nothing was changed; keep one of the two, and add again what only the other has".into()
+            }
+            Error::NotAdded { .. } => {
+                "correct it and run the same command again: what was added before is not added twice".into()
             }
             Error::Unproved { .. } => "it was changed, or it was never whole; ask for it again with `tenure todo receipt ID`".into(),
             Error::Config { .. } => "mend that line, or name another file with --config".into(),

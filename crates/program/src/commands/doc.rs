@@ -3,15 +3,17 @@
 mod result;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
+use tenure_core::hash::Hash;
 use tenure_server::WAIT_MAX;
+use tenure_systems::runs::files::DOCUMENT_BYTES_MAX;
 
-use crate::cli::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait};
+use crate::cli::{Doc, DocAdd, DocContent, DocList, DocOne, DocWait, complain};
 use crate::client::{Client, Reply, Target};
 use crate::database::{Access, run as block_on};
 use crate::outcome::{Error, Outcome};
@@ -39,6 +41,8 @@ struct Document {
     name: Option<String>,
     media_type: Option<String>,
     size: Option<u64>,
+    /// None: it was erased.
+    sha256: Option<String>,
     created_at: String,
     run_id: Option<String>,
     failure_type: Option<String>,
@@ -90,35 +94,51 @@ fn add(arguments: &DocAdd, output: &mut Output) -> Result<Outcome, Error> {
     }
     block_on(async {
         let client = Client::at(&arguments.at, Access::MayCreate).await?;
+        let mut worst = Outcome::Done;
         for file in &arguments.documents {
-            let unreadable = |why| Error::Unreadable { file: file.display().to_string(), why, near: None };
-            let bytes = std::fs::read(file).map_err(unreadable)?;
-            let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-            let target = Target::new(["v1", "documents"]).with("name", name);
-            let target = target.with("idempotency_key", arguments.idempotency_key.as_ref());
-            let reply = client.upload(target, bytes).await.map_err(|error| of_file(file, error))?;
-            match arguments.form.json {
-                true => output.line(&reply.text)?,
-                false => {
-                    let made: Made = reply.read()?;
-                    let Made { document_id, run_id, status } = made;
-                    output.line(format_args!("{document_id}  {status}  run {run_id}  {}", file.display()))?;
+            match add_one(&client, arguments, file).await {
+                Ok(reply) => match arguments.form.json {
+                    true => output.line(&reply.text)?,
+                    false => {
+                        let Made { document_id, run_id, status } = reply.read()?;
+                        output.line(format_args!(
+                            "{document_id}  {status}  run {run_id}  {}",
+                            file.display()
+                        ))?;
+                    }
+                },
+                Err(error) => {
+                    let error = Error::NotAdded { file: file.display().to_string(), error: Box::new(error) };
+                    worst = worst.max(Outcome::from(&error));
+                    complain(output, &error);
                 }
             }
         }
-        Ok(Outcome::Done)
+        Ok(worst)
     })
 }
 
-/// Of several files it is to be told which was refused: those before it were added.
-fn of_file(file: &Path, error: Error) -> Error {
-    match error {
-        Error::Refused(mut refused) => {
-            refused.detail = format!("{}: {}", file.display(), refused.detail);
-            Error::Refused(refused)
-        }
-        other => other,
+/// Adds one file. Its name and its content are its idempotency key, so a command that is repeated stores nothing twice.
+async fn add_one(client: &Client, arguments: &DocAdd, file: &Path) -> Result<Reply, Error> {
+    let unreadable = |why| Error::Unreadable { file: file.display().to_string(), why, near: None };
+    let mut bytes = Vec::new();
+    // One byte more tells the server that it is too much, however much there is.
+    let read = File::open(file).and_then(|file| file.take(DOCUMENT_BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(unreadable)?;
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let key = arguments
+        .idempotency_key
+        .clone()
+        .unwrap_or_else(|| format!("doc-add {}", Hash::of_parts(&[name.as_bytes(), &Hash::of(&bytes).0])));
+    let target = Target::new(["v1", "documents"]).with("name", Some(name));
+    let reply = client.upload(target.clone().with("idempotency_key", Some(key)), bytes.clone()).await?;
+    if reply.made || arguments.idempotency_key.is_some() {
+        return Ok(reply);
     }
+    let made: Made = reply.read()?;
+    let kept: Document = client.get(one(&made.document_id)).await?.read()?;
+    // A document that was erased since keeps its key, and not its content.
+    if kept.sha256.is_none() { client.upload(target, bytes).await } else { Ok(reply) }
 }
 
 fn asked(at: &crate::cli::At, target: Target) -> Result<Reply, Error> {

@@ -111,14 +111,44 @@ fn a_server_that_is_killed_takes_the_command_of_its_step_along() {
 }
 
 //
+// fault: R12
 #[test]
-fn of_several_files_the_one_that_is_refused_is_named() {
+fn each_of_several_files_has_its_own_outcome_and_none_is_stored_twice() {
     let folder = folder("documents_refused");
     let db = format!("sqlite:{}/t.db", folder.path());
     folder.write("letter.md", LETTER);
     folder.write("empty.md", "");
     let [letter, empty] = ["letter.md", "empty.md"].map(|name| folder.file(name));
-    let added = tenure(["doc", "add", &letter, &empty, &letter, "--db", &db]).code(1);
-    assert_eq!(added.stdout.lines().count(), 1, "{}", added.stdout);
-    assert!(added.stderr.contains("empty.md: the document has no bytes"), "{}", added.stderr);
+    let missing = folder.file("missing.md");
+    folder.write("other.md", "# Another letter\n\nIt is here.\n");
+    let other = folder.file("other.md");
+    let all = ["doc", "add", &letter, &empty, &missing, &other, "--db", &db];
+    let added = tenure(all).code(2);
+    let ids = |stdout: &str| -> Vec<String> {
+        stdout.lines().map(|line| line.split(' ').next().unwrap().to_string()).collect()
+    };
+    let first = ids(&added.stdout);
+    assert_eq!(first.len(), 2, "one line for each that was added: {}", added.stdout);
+    assert!(added.stdout.contains("letter.md") && added.stdout.contains("other.md"), "{}", added.stdout);
+    for word in ["empty.md was not added", "the document has no bytes", "missing.md was not added"] {
+        assert!(added.stderr.contains(word), "{word}: {}", added.stderr);
+    }
+    assert!(!added.stderr.contains("nothing was changed"), "{}", added.stderr);
+    // Repeated, it adds what was missing and nothing twice.
+    folder.write("empty.md", "# Not empty any more\n\nIt has words now.\n");
+    let again = tenure(["doc", "add", &letter, &empty, &other, "--db", &db]).code(0);
+    let again = ids(&again.stdout);
+    assert_eq!([&again[0], &again[2]], [&first[0], &first[1]]);
+    let listed = tenure(["doc", "list", "--db", &db]).code(0);
+    assert_eq!(listed.stdout.matches("letter.md").count(), 1, "{}", listed.stdout);
+    // Another name or another content is another document; so is one whose document was erased.
+    folder.write("copy.md", LETTER);
+    let copy = ids(&tenure(["doc", "add", &folder.file("copy.md"), "--db", &db]).code(0).stdout);
+    assert!(!again.contains(&copy[0]));
+    tenure(["item", "erase", &first[0], "--db", &db]).code(0);
+    let anew = ids(&tenure(["doc", "add", &letter, "--db", &db]).code(0).stdout);
+    assert_ne!(anew[0], first[0]);
+    let text = tenure(["doc", "add", &empty, &missing, "--db", &db, "--json"]).code(2);
+    let no: Value = serde_json::from_str(text.stderr.trim()).unwrap();
+    assert_eq!(no["file"], missing.as_str(), "{no}");
 }

@@ -39,7 +39,11 @@ pub fn run(arguments: &TodoImport, output: &mut Output) -> Result<Outcome, Error
                 "parent": parent,
                 "external_reference": entry.external_reference,
             });
-            let reply = desk.post(todos(), &desk.by(more)).await?;
+            let not_added = |error| Error::NotAdded {
+                file: format!("{file}: {:?}", entry.title),
+                error: Box::new(error),
+            };
+            let reply = desk.post(todos(), &desk.by(more)).await.map_err(not_added)?;
             fresh += usize::from(reply.made);
             ids.push(reply.read::<Shown>()?.todo_id);
         }
