@@ -24,7 +24,7 @@ use crate::access::Asker;
 use crate::app::{App, Open};
 use crate::door;
 use crate::extract::{OnlyStore, params};
-use crate::own::not_by_hand;
+use crate::own::not_created_by_hand;
 use crate::problem::Problem;
 use crate::token::{self, Bearer};
 
@@ -268,7 +268,7 @@ impl Caller {
     /// Whether the caller may make items of this kind, as far as that is not for its table to say.
     pub fn may_create(&self, kind: &Kind) -> Result<(), Problem> {
         self.may_use(kind)?;
-        not_by_hand(kind)
+        not_created_by_hand(kind)
     }
 
     /// Whether what the caller has shown is still good: a stream outlives the look at its token.

@@ -6,7 +6,7 @@
 
 use tenure::core::actor::Role;
 use tenure::core::lifecycle::event::Event;
-use tenure::core::lifecycle::shipped::{is_own, system_of};
+use tenure::core::lifecycle::shipped::{has_own_create, is_own, system_of};
 use tenure::core::lifecycle::tables::Tables;
 use tenure::core::request::EffectMove;
 use tenure::core::word::Kind;
@@ -27,6 +27,17 @@ pub fn not_by_hand(kind: &Kind) -> Result<(), Problem> {
     };
     let detail = format!("a {kind} is Tenure's own work: ask {route}, or use `{command}`");
     Err(Problem::forbidden(detail).with("instead", route))
+}
+
+/// Refuses a general create of a kind that only a dedicated call creates.
+pub fn not_created_by_hand(kind: &Kind) -> Result<(), Problem> {
+    not_by_hand(kind)?;
+    if !has_own_create(kind) {
+        return Ok(());
+    }
+    let detail =
+        format!("a {kind} comes by upload alone: POST its bytes to /v1/documents, or use `tenure doc add`");
+    Err(Problem::forbidden(detail).with("instead", "/v1/documents"))
 }
 
 /// A no to whoever would move one.

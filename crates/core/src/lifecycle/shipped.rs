@@ -55,6 +55,15 @@ pub fn is_own(kind: &Kind) -> bool {
     system_of(kind).is_some_and(|system| OWN.contains(&system))
 }
 
+/// The kind of what was uploaded: its items have files.
+const UPLOADED: &str = "document";
+
+/// Whether only a dedicated call creates items of this kind. That call writes or validates what the payload names: a file, an address,
+/// a secret. General creates (items, effects, schedules, the SQL inbox) refuse the kind for every role.
+pub fn has_own_create(kind: &Kind) -> bool {
+    is_own(kind) || kind.as_str() == UPLOADED
+}
+
 /// The shipped lifecycles, read. Panics if one has a fault: that is a bug in this program, which its tests find first.
 pub fn tables() -> Tables {
     let mut tables = Tables::default();
@@ -86,15 +95,18 @@ mod tests {
 
     #[test]
     fn a_kind_is_of_the_system_that_it_ships_with() {
-        for (kind, system, own) in [
-            ("tick", Some("engine"), true),
-            ("token", Some("server"), true),
-            ("work_order", Some("tickets"), false),
-            ("ticket", Some("tickets"), false),
-            ("invoice", None, false),
+        for (kind, system, own, own_create) in [
+            ("tick", Some("engine"), true, true),
+            ("token", Some("server"), true, true),
+            ("document", Some("runs"), false, true),
+            ("run", Some("runs"), false, false),
+            ("work_order", Some("tickets"), false, false),
+            ("ticket", Some("tickets"), false, false),
+            ("invoice", None, false, false),
         ] {
             let kind: Kind = kind.parse().unwrap();
-            assert_eq!((system_of(&kind), is_own(&kind)), (system, own), "{kind}");
+            let found = (system_of(&kind), is_own(&kind), has_own_create(&kind));
+            assert_eq!(found, (system, own, own_create), "{kind}");
         }
     }
 

@@ -9,6 +9,7 @@ use tenure_core::body::{BODY_BYTES_MAX, Body};
 use tenure_core::code::{Code, Problem};
 use tenure_core::decide::decide;
 use tenure_core::draw::Draw;
+use tenure_core::lifecycle::shipped::has_own_create;
 use tenure_core::request::{Command, Create, Need, Request};
 use tenure_core::time::Time;
 use tenure_core::word::Store;
@@ -135,6 +136,10 @@ fn request(row: Posted) -> Result<Request, Problem> {
     }
     let missing = |column: &str| Problem::invalid(format!("{column} is missing"));
     let kind = word("kind", row.kind)?.ok_or_else(|| missing("kind"))?;
+    if has_own_create(&kind) {
+        let detail = format!("a {kind} is created by its own call alone, over HTTP or with `tenure`");
+        return Err(Problem::new(Code::Forbidden, detail));
+    }
     let payload = Body::json(row.payload.ok_or_else(|| missing("payload"))?)?;
     let store = match word("store", row.store)? {
         Some(store) => store,

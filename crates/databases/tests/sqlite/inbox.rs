@@ -136,3 +136,19 @@ fn a_run_at_in_another_unit_stays_in_the_inbox_and_every_time_of_the_year_9999_i
     let times: Vec<String> = items.iter().map(|item| item.run_at.to_string()).collect();
     assert_eq!(times, taken.map(|(_, time)| time.to_string()));
 }
+
+// fault: A16
+#[test]
+fn a_row_of_a_kind_with_a_create_of_its_own_is_set_aside() {
+    let place = Place::new();
+    let database = place.open();
+    let stranger = place.stranger();
+    for kind in ["document", "webhook", "schedule", "tick", "token"] {
+        let sql = "insert into tenure_inbox (kind, payload) values (?1, '{}')";
+        stranger.execute(sql, [kind]).unwrap();
+    }
+    assert_eq!(take_in(&database, 20), (0, 5));
+    for (_, reason) in kept(&stranger) {
+        assert!(reason.starts_with("FORBIDDEN") && reason.contains("its own call alone"), "{reason}");
+    }
+}

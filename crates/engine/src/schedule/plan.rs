@@ -12,7 +12,7 @@ use tenure_core::draw::Draw;
 use tenure_core::hash::Hash;
 use tenure_core::id::ItemId;
 use tenure_core::lifecycle::event::Event;
-use tenure_core::lifecycle::shipped::is_own;
+use tenure_core::lifecycle::shipped::has_own_create;
 use tenure_core::lifecycle::tables::Tables;
 use tenure_core::request::{Command, Create, Request};
 use tenure_core::time::Time;
@@ -238,7 +238,7 @@ impl Plan {
     /// Creates it in an empty world: what the kernel would say every time, it says now.
     fn rehearse(&self, tables: &Tables, store: &Store) -> Result<(), String> {
         let create = self.creates.create()?;
-        if is_own(&create.kind) {
+        if has_own_create(&create.kind) {
             return Err(format!("no schedule creates a {}", create.kind));
         }
         let roles =

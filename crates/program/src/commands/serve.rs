@@ -33,7 +33,10 @@ pub fn run(arguments: &Serve, output: &mut Output) -> Result<Outcome, Error> {
     let place = database::parse(&arguments.db.url, Access::MayCreate)?;
     let tables = tables(&arguments.lifecycles)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_on(arguments, place, tables, output))
+    let outcome = runtime.block_on(run_on(arguments, place, tables, output));
+    // All that was answered is on the disk: a thread that still reads a file does not keep the process.
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn run_on(

@@ -110,7 +110,7 @@ fn what_another_job_made_is_no_retry_of_it() {
 #[test]
 fn an_item_of_another_kind_is_no_job() {
     on_each(async |service| {
-        let other = json!({ "kind": "document", "payload": {} });
+        let other = json!({ "kind": "todo", "payload": { "title": "t" } });
         let other = service.post("/v1/items", other).await;
         let id = other.yes(201)["id"].as_str().unwrap().to_string();
         for path in [format!("/v1/jobs/{id}"), format!("/v1/jobs/{id}/executions")] {

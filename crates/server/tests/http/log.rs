@@ -127,16 +127,16 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
         let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
         let make = async |body: Value| token(&service, Some(&admin), body).await;
         let (id, of_store) = make(json!({ "name": "a", "role": "api", "stores": ["a"] })).await;
-        let (_, of_kind) = make(json!({ "name": "k", "role": "api", "kinds": ["document"] })).await;
+        let (_, of_kind) = make(json!({ "name": "k", "role": "api", "kinds": ["todo"] })).await;
         let (_, of_job) = make(json!({ "name": "j", "role": "api", "kinds": ["job"] })).await;
         let (_, plain) = make(json!({ "name": "p", "role": "worker" })).await;
         let item = async |kind: &str, store: &str| {
-            let body = json!({ "kind": kind, "payload": {}, "store": store });
+            let body = json!({ "kind": kind, "payload": { "title": "t" }, "store": store });
             let item = as_who(&service, &admin, Method::POST, "/v1/items", body).await.yes(201);
             item["id"].as_str().unwrap().to_string()
         };
         let (there, here) = (item("job", "b").await, item("job", "a").await);
-        let document = item("document", "default").await;
+        let todo = item("todo", "default").await;
         let cancel = format!("/v1/items/{there}/cancel?store=b");
         as_who(&service, &admin, Method::POST, &cancel, json!({ "reason": "r" })).await.yes(200);
         service.placed(9).await;
@@ -147,13 +147,10 @@ fn a_limited_token_sees_its_own_entries_and_positions_still_grow() {
             items.map(|entry| entry["item"].as_str().unwrap().to_string()).collect()
         };
         assert_eq!(seen(&of_store, "").await, [here.as_str()]);
-        assert_eq!(seen(&of_kind, "").await, [document.as_str()]);
+        assert_eq!(seen(&of_kind, "").await, [todo.as_str()]);
         assert_eq!(seen(&of_job, "").await, [there.as_str(), here.as_str(), there.as_str()]);
         // The tokens' own store is an administrator's to follow.
-        assert_eq!(
-            seen(&plain, "").await,
-            [there.as_str(), here.as_str(), document.as_str(), there.as_str()]
-        );
+        assert_eq!(seen(&plain, "").await, [there.as_str(), here.as_str(), todo.as_str(), there.as_str()]);
         assert_eq!(seen(&admin, "").await.len(), 5 + 4);
         assert_eq!(seen(&plain, "?store=b").await, [there.as_str(), there.as_str()]);
         as_who(&service, &of_store, Method::GET, "/v1/log?store=b", Value::Null).await.no(403, "FORBIDDEN");

@@ -231,3 +231,35 @@ fn a_token_for_other_kinds_has_nothing_to_do_with_schedules_webhooks_and_what_it
         assert_eq!(shown["state"], "NEW");
     });
 }
+
+//
+// fault: A16
+#[test]
+fn a_document_comes_by_upload_alone() {
+    on_each(async |service| {
+        let Callers { admin, good, .. } = Callers::of(&service).await;
+        let facts = json!({ "name": "n", "media_type": "text/plain", "size": 1, "sha256": "a".repeat(64) });
+        let new = json!({ "kind": "document", "payload": facts });
+        for (role, token) in &good {
+            let post =
+                async |path: &str, body: Value| as_who(&service, token, Method::POST, path, body).await;
+            not_by_hand(&post("/v1/items", new.clone()).await, role);
+            let many = post("/v1/items", json!([new, { "kind": "job", "payload": 1 }])).await.yes(200);
+            told(&many["items"][0]["problem"], role);
+            let rpc = json!({ "kind": "document", "payload_json": facts.to_string() });
+            assert_eq!(post("/tenure.v1.ItemService/Create", rpc.clone()).await.status, 403, "{role}");
+            let rpc = post("/tenure.v1.ItemService/CreateMany", json!({ "items": [rpc] })).await;
+            assert!(rpc.text.contains("by upload alone"), "{role}: {}", rpc.text);
+            let schedule = json!({ "name": "s", "times": "every 1 s", "creates": new });
+            let scheduled = post("/v1/schedules", schedule).await;
+            assert!(scheduled.status == 400 || scheduled.status == 403, "{role}: {}", scheduled.text);
+            if let Some(lease) = held(&service, &admin, token).await {
+                not_by_hand(&commit(&service, token, &lease, json!({ "creates": [new] })).await, role);
+            }
+        }
+        let found = as_who(&service, &admin, Method::GET, "/v1/items?kind=document", Value::Null).await;
+        assert_eq!(found.yes(200)["items"], json!([]));
+        let schedules = as_who(&service, &admin, Method::GET, "/v1/schedules", Value::Null).await;
+        assert_eq!(schedules.yes(200)["items"], json!([]));
+    });
+}

@@ -193,38 +193,39 @@ fn an_explanation_names_no_item_that_its_reader_may_not_see() {
         let job = job["id"].as_str().unwrap();
         let lease = json!({ "items": [job], "worker": "w", "start": true });
         let leases = service.post("/v1/leases", lease).await.yes(200)["leases"].clone();
-        let creates = json!([{ "kind": "document", "payload": {} }, { "kind": "job", "payload": 2 }]);
+        let creates =
+            json!([{ "kind": "todo", "payload": { "title": "t" } }, { "kind": "job", "payload": 2 }]);
         let commit = json!({ "lease_token": leases[0]["lease_token"], "effects": { "creates": creates } });
         service.post(&format!("/v1/executions/{job}-1/commit"), commit).await.yes(200);
         let one = async |kind: &str| {
             let page = service.get(&format!("/v1/items?kind={kind}&order=newest&limit=1")).await.yes(200);
             page["items"][0]["id"].as_str().unwrap().to_string()
         };
-        let (document, second) = (one("document").await, one("job").await);
+        let (todo, second) = (one("todo").await, one("job").await);
         let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
         let of = async |kind: &str| {
             token(&service, Some(&admin), json!({ "name": kind, "role": "api", "kinds": [kind] })).await.1
         };
-        let (of_job, of_document) = (of("job").await, of("document").await);
+        let (of_job, of_todo) = (of("job").await, of("todo").await);
         let explain = async |token: &str, id: &str| {
             as_who(&service, token, Method::GET, &format!("/v1/items/{id}/explain"), Value::Null)
                 .await
                 .yes(200)
         };
-        assert_eq!(explain(&admin, job).await["ended"]["created"], json!([document, second]));
+        assert_eq!(explain(&admin, job).await["ended"]["created"], json!([todo, second]));
         assert_eq!(explain(&of_job, job).await["ended"]["created"], json!([second]));
-        assert_eq!(explain(&admin, &document).await["made_by"], json!(job));
-        let limited = explain(&of_document, &document).await;
+        assert_eq!(explain(&admin, &todo).await["made_by"], json!(job));
+        let limited = explain(&of_todo, &todo).await;
         assert_eq!(limited["made_by"], Value::Null);
         assert!(!limited.to_string().contains(job), "{limited}");
         // Nor does the item itself, alone or in a list; who may see that other one is told.
         let item = async |token: &str, path: &str| {
             as_who(&service, token, Method::GET, path, Value::Null).await.yes(200)
         };
-        let path = format!("/v1/items/{document}");
+        let path = format!("/v1/items/{todo}");
         assert_eq!(item(&admin, &path).await["origin"], json!(job));
-        assert_eq!(item(&of_document, &path).await.get("origin"), None);
-        assert_eq!(item(&of_document, "/v1/items").await["items"][0].get("origin"), None);
+        assert_eq!(item(&of_todo, &path).await.get("origin"), None);
+        assert_eq!(item(&of_todo, "/v1/items").await["items"][0].get("origin"), None);
         for path in [format!("/v1/items/{second}"), format!("/v1/jobs/{second}")] {
             assert_eq!(item(&of_job, &path).await["origin"], json!(job));
         }

@@ -297,15 +297,15 @@ fn numbers_of_other_stores_and_kinds_are_not_shown() {
         let (_, admin) = token(&service, None, json!({ "name": "root", "role": "admin" })).await;
         let scope = json!({ "name": "a", "role": "api", "stores": ["a"], "kinds": ["job"] });
         let (_, limited) = token(&service, Some(&admin), scope).await;
-        for (kind, store) in [("job", "a"), ("document", "a"), ("job", "b")] {
-            let body = json!({ "kind": kind, "payload": {}, "store": store });
+        for (kind, store) in [("job", "a"), ("todo", "a"), ("job", "b")] {
+            let body = json!({ "kind": kind, "payload": { "title": "t" }, "store": store });
             as_who(&service, &admin, Method::POST, "/v1/items", body).await.yes(201);
         }
         let text = as_who(&service, &limited, Method::GET, "/metrics", Value::Null).await.text;
         assert!(text.contains("{store=\"a\",kind=\"job\""));
         assert!(
             !text.contains("store=\"b\"")
-                && !text.contains("kind=\"document\"")
+                && !text.contains("kind=\"todo\"")
                 && !text.contains("store=\"tenure\"")
         );
         let stats = as_who(&service, &limited, Method::GET, "/v1/stats", Value::Null).await.yes(200);

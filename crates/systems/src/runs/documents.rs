@@ -13,6 +13,7 @@
 use tenure::core::answer::Answer;
 use tenure::core::body::Body;
 use tenure::core::code::Code;
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::item::{Item, Link};
 use tenure::core::request::{Command, Create};
@@ -124,7 +125,7 @@ pub struct Document {
 pub struct Artifact {
     pub name: String,
     pub size: u64,
-    pub sha256: String,
+    pub sha256: Hash,
     /// None where it is too large to be listed: it is asked for by its name.
     pub value: Option<serde_json::Value>,
     pub created_at: Time,
@@ -144,11 +145,11 @@ impl Documents {
             media_type: sniff(&arrived.head, &name).to_string(),
             name,
             size: arrived.size,
-            sha256: arrived.sha256.clone(),
+            sha256: arrived.sha256,
         };
         let mut create = Create::new(DOCUMENT.parse().map_err(Error::from)?, body(&facts)?);
         create.name = upload.idempotency_key.map(|key| key.parse()).transpose().map_err(Error::from)?;
-        create.key = Some(facts.sha256.parse().map_err(Error::from)?);
+        create.key = Some(facts.sha256.to_string().parse().map_err(Error::from)?);
         create.trace = upload.trace.clone();
         let (document, is_new) = self.created(create, &arrived).await?;
         let (run, _) = self.create_run(document, Some(first_run(document)), upload.trace).await?;
@@ -217,8 +218,9 @@ impl Documents {
     }
 
     /// As [`Documents::mend`], of every document with this content that was created within so long. How many were mended.
-    pub(super) async fn mend_alike(&self, sha256: &str, within: Duration) -> Result<usize, NotDone> {
-        let (kind, key) = (DOCUMENT.parse().map_err(Error::from)?, sha256.parse().map_err(Error::from)?);
+    pub(super) async fn mend_alike(&self, sha256: &Hash, within: Duration) -> Result<usize, NotDone> {
+        let (kind, key) =
+            (DOCUMENT.parse().map_err(Error::from)?, sha256.to_string().parse().map_err(Error::from)?);
         let mut query = Query { kind: Some(kind), key: Some(key), limit: PAGE_MAX, ..Query::default() };
         query.order = Order::Newest;
         let mut mended = 0;
@@ -354,7 +356,7 @@ impl Documents {
         }
         let step = name.parse().map_err(|_| no_such())?;
         let (store, files) = (self.tenure.store(), &self.library.files);
-        let bytes = files.artifact(store, run, &step, &artifact.sha256, artifact.size).await?;
+        let bytes = files.artifact(store, run, &step, artifact.sha256, artifact.size).await?;
         let value = serde_json::from_slice(&bytes).map_err(|why| NotRead::Damaged(why.to_string()))?;
         Ok(Artifact { value: Some(value), ..artifact })
     }
@@ -363,7 +365,7 @@ impl Documents {
     pub async fn content(&self, document: ItemId) -> Result<(DocumentFacts, File), NotDone> {
         self.item(DOCUMENT, document).await?;
         let facts = self.facts(document).await?;
-        let file = self.library.files.open(self.tenure.store(), &facts.sha256, facts.size).await?;
+        let file = self.library.files.open(self.tenure.store(), facts.sha256, facts.size).await?;
         Ok((facts, file))
     }
 

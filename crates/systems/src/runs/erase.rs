@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use tenure::core::answer::Answer;
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::item::Item;
 use tenure::core::lifecycle::Phase;
@@ -84,12 +85,14 @@ impl Documents {
     /// Once the entry says so the file is removed; a process that dies before that leaves it to the next sweep.
     async fn erase_one(&self, item: &Item, reason: Option<String>) -> Result<Arc<Item>, NotDone> {
         let (files, store) = (&self.library.files, &item.store);
-        let erasing = match (item.table.kind.as_str(), &item.key) {
-            (RUN, _) => files.erasing_run(store, item.id).await,
-            (_, Some(sha256)) => files.erasing(store, sha256).await,
-            (_, None) => Ok(None),
+        // A document without a hash as its key was not uploaded, so it has no file.
+        let sha256: Option<Hash> = item.key.as_ref().and_then(|key| key.parse().ok());
+        let erasing = match (item.table.kind.as_str(), sha256) {
+            (RUN, _) => Some(files.erasing_run(store, item.id).await),
+            (_, Some(sha256)) => Some(files.erasing(store, sha256).await),
+            (_, None) => None,
         };
-        let erasing = erasing.map_err(NotStored::from)?;
+        let erasing = erasing.transpose().map_err(NotStored::from)?;
         let erased = erased(&self.tenure, item.id, reason).await;
         match (erasing, &erased) {
             (Some(erasing), Ok(_)) => files.settle_erasure(&self.tenure, erasing).await?,

@@ -18,21 +18,25 @@
 
 mod erase;
 mod incoming;
+mod read;
 mod sweep;
 mod unfinished;
 
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
-use tenure::core::word::{Label, Store};
+use tenure::core::word::Store;
 use tenure::databases::url::Url;
 
+use read::Readers;
+
 pub use incoming::{Arrived, Incoming};
+pub use read::{NotRead, READERS_MAX};
 pub use sweep::{AGE, Swept};
 pub(super) use unfinished::{Unfinished, What};
 
@@ -56,45 +60,25 @@ pub enum NotStored {
     Failed(#[from] io::Error),
 }
 
-/// Why content can not be had. It was there once: this is for whoever runs the service.
-#[derive(Debug, thiserror::Error)]
-pub enum NotRead {
-    #[error("the file of the document is gone")]
-    Missing,
-    #[error("the file of the document is not what was uploaded: {0}")]
-    Damaged(String),
-    #[error("the file of the document could not be read: {0}")]
-    Failed(io::Error),
-}
-
-impl NotRead {
-    /// What clients are told as the type of the failure.
-    pub fn code(&self) -> &'static str {
-        match self {
-            NotRead::Missing => "CONTENT_MISSING",
-            NotRead::Damaged(_) => "CONTENT_DAMAGED",
-            NotRead::Failed(_) => "CONTENT_UNREADABLE",
-        }
-    }
-}
-
 /// A folder of files. Clones are the same folder; nothing is made in it before the first upload.
 #[derive(Clone, Debug)]
 pub struct Files {
     folder: Arc<Path>,
+    readers: Readers,
     /// Removed with the last clone.
     _scratch: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Files {
     pub fn at(folder: impl Into<PathBuf>) -> Files {
-        Files { folder: folder.into().into(), _scratch: None }
+        Files { folder: folder.into().into(), readers: Readers::default(), _scratch: None }
     }
 
     /// As short-lived as a database in memory.
     pub fn scratch() -> io::Result<Files> {
         let folder = tempfile::Builder::new().prefix("tenure-files-").tempdir()?;
-        Ok(Files { folder: folder.path().into(), _scratch: Some(Arc::new(folder)) })
+        let files = Files::at(folder.path());
+        Ok(Files { _scratch: Some(Arc::new(folder)), ..files })
     }
 
     /// The folder that is named, or else the one that goes with the database.
@@ -131,9 +115,9 @@ impl Files {
         self.folder.join("stores").join(store.as_str())
     }
 
-    /// Where content of this hash is. The hash is of our own making: 64 hexadecimal digits.
-    fn content(&self, store: &Store, sha256: &str) -> PathBuf {
-        self.of_store(store).join(sha256.get(..2).unwrap_or("00")).join(sha256)
+    /// The path of the content with this hash. A `Hash` is 32 bytes, so the name is 64 hexadecimal digits and nothing else.
+    fn content(&self, store: &Store, sha256: &Hash) -> PathBuf {
+        self.of_store(store).join(beginning(sha256)).join(sha256.to_string())
     }
 
     fn artifacts(&self, store: &Store, run: ItemId) -> PathBuf {
@@ -141,10 +125,10 @@ impl Files {
     }
 
     /// Held shared from before content of this hash gets its place until its entry is written, and alone by who removes it.
-    fn place(&self, sha256: &str) -> io::Result<File> {
+    fn place(&self, sha256: &Hash) -> io::Result<File> {
         let folder = self.folder.join("places");
         make_folder(&folder)?;
-        File::options().create(true).append(true).open(folder.join(sha256.get(..2).unwrap_or("00")))
+        File::options().create(true).append(true).open(folder.join(beginning(sha256)))
     }
 
     /// Held while something is written under a name that nobody looks for.
@@ -152,78 +136,11 @@ impl Files {
         make_folder(&self.folder)?;
         File::options().create(true).append(true).open(self.folder.join("lock"))
     }
-
-    /// The bytes of a document, as they were uploaded or not at all.
-    pub async fn read(&self, store: &Store, sha256: &str, size: u64) -> Result<Vec<u8>, NotRead> {
-        let (path, sha256) = (self.content(store, sha256), sha256.to_string());
-        beside(move || read_whole(&path, &sha256, size, DOCUMENT_BYTES_MAX)).await
-    }
-
-    /// The file of a document, at its beginning, once its bytes were found to be those that were uploaded.
-    pub async fn open(&self, store: &Store, sha256: &str, size: u64) -> Result<File, NotRead> {
-        let (path, sha256) = (self.content(store, sha256), sha256.to_string());
-        beside(move || open_whole(&path, &sha256, size)).await
-    }
-
-    /// What a step made and a record only names.
-    pub async fn artifact(
-        &self,
-        store: &Store,
-        run: ItemId,
-        step: &Label,
-        sha256: &str,
-        size: u64,
-    ) -> Result<Vec<u8>, NotRead> {
-        let (path, sha256) = (self.artifacts(store, run).join(step.as_str()), sha256.to_string());
-        beside(move || read_whole(&path, &sha256, size, ARTIFACT_BYTES_MAX)).await
-    }
 }
 
-fn open_at(path: &Path) -> Result<File, NotRead> {
-    File::open(path).map_err(|why| match why.kind() {
-        io::ErrorKind::NotFound => NotRead::Missing,
-        _ => NotRead::Failed(why),
-    })
-}
-
-fn read_whole(path: &Path, sha256: &str, size: u64, most: u64) -> Result<Vec<u8>, NotRead> {
-    let file = open_at(path)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(size.min(most)).unwrap_or_default());
-    // One byte more shows that there are too many.
-    file.take(size.min(most) + 1).read_to_end(&mut bytes).map_err(NotRead::Failed)?;
-    judge(bytes.len() as u64, &hex(&Sha256::digest(&bytes)), sha256, size)?;
-    Ok(bytes)
-}
-
-fn open_whole(path: &Path, sha256: &str, size: u64) -> Result<File, NotRead> {
-    let mut file = open_at(path)?;
-    let mut hasher = Sha256::new();
-    let mut part = vec![0; 64 << 10];
-    let mut found = 0;
-    loop {
-        match file.read(&mut part).map_err(NotRead::Failed)? {
-            0 => break,
-            count => {
-                found += count as u64;
-                hasher.update(&part[..count]);
-            }
-        }
-    }
-    judge(found, &hex(&hasher.finalize()), sha256, size)?;
-    io::Seek::rewind(&mut file).map_err(NotRead::Failed)?;
-    Ok(file)
-}
-
-fn judge(found: u64, hash: &str, sha256: &str, size: u64) -> Result<(), NotRead> {
-    match (found == size, hash == sha256) {
-        (true, true) => Ok(()),
-        (false, _) => Err(NotRead::Damaged(format!("it had {size} bytes and has not"))),
-        (true, false) => Err(NotRead::Damaged(format!("its SHA-256 was {sha256} and is {hash}"))),
-    }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The folder of a hash: its first two digits.
+fn beginning(sha256: &Hash) -> String {
+    format!("{:02x}", sha256.0[0])
 }
 
 /// What blocks is done on a thread that may.

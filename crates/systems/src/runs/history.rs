@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tenure::core::entry::{Facts, Sealed};
 use tenure::core::execution::End;
+use tenure::core::hash::Hash;
 use tenure::core::item::Item;
 use tenure::core::lifecycle::Phase;
 use tenure::core::lifecycle::event::Event;
@@ -31,7 +32,7 @@ pub struct DocumentFacts {
     /// What it is by its bytes.
     pub media_type: String,
     pub size: u64,
-    pub sha256: String,
+    pub sha256: Hash,
 }
 
 /// What is kept with a run.

@@ -12,9 +12,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use tenure::core::actor::{Actor, Role};
 use tenure::core::body::Body;
+use tenure::core::hash::Hash;
 use tenure::core::word::{Label, Store};
 use tenure::databases::Whole;
 use tenure::databases::wait::caught;
@@ -22,7 +22,7 @@ use tenure::{Done, Error, Failure, Job, Tenure};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::files::{ARTIFACT_BYTES_MAX, Files, hex};
+use super::files::{ARTIFACT_BYTES_MAX, Files};
 use super::history::{ARTIFACT, DocumentFacts, RunFacts, STEP, StepEvent, StepSaid, TIMED_OUT};
 use super::library::Library;
 use super::pipeline::Pipeline;
@@ -47,7 +47,7 @@ const ERASED: &str = "CONTENT_MISSING: what was kept of the document was erased"
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Made {
     pub size: u64,
-    pub sha256: String,
+    pub sha256: Hash,
     /// None: it is in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Box<RawValue>>,
@@ -125,7 +125,7 @@ impl Worker {
         let erased = || Failure::permanent(ERASED);
         let facts: DocumentFacts = serde_json::from_slice(whole.payload.ok_or_else(erased)?.bytes())
             .map_err(|why| Failure::permanent(format!("DOCUMENT_MISSING: this is no document: {why}")))?;
-        let read = self.library.files.read(store, &facts.sha256, facts.size).await;
+        let read = self.library.files.read(store, facts.sha256, facts.size).await;
         let bytes = read.map_err(|why| Failure::permanent(format!("{}: {why}", why.code())))?;
         Ok(Document { id: document_id, name: facts.name, media_type: facts.media_type, bytes })
     }
@@ -203,10 +203,10 @@ impl Worker {
 
     /// What the record says; and the note of its file, where it has one.
     async fn kept(&self, job: &Job, name: &Label, text: String) -> Result<(Made, Option<PathBuf>), Failure> {
-        let (size, sha256) = (text.len() as u64, hex(&Sha256::digest(&text)));
+        let (size, sha256) = (text.len() as u64, Hash::of(text.as_bytes()));
         if text.len() <= INLINE_BYTES_MAX {
             let value = Some(RawValue::from_string(text.clone())?);
-            let made = Made { size, sha256: sha256.clone(), value };
+            let made = Made { size, sha256, value };
             // What is nested too deeply for a record is kept as what is too long is.
             if Body::json(serde_json::to_vec(&made)?).is_ok() {
                 return Ok((made, None));

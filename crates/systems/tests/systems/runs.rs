@@ -7,6 +7,7 @@ mod many;
 mod order;
 pub mod power;
 mod processes;
+mod reading;
 mod scheduler;
 mod steps;
 mod window;

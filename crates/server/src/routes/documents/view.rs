@@ -50,7 +50,7 @@ impl From<Document> for DocumentView {
             name: facts.as_ref().map(|facts| facts.name.clone()),
             media_type: facts.as_ref().map(|facts| facts.media_type.clone()),
             size: facts.as_ref().map(|facts| facts.size),
-            sha256: facts.map(|facts| facts.sha256),
+            sha256: facts.map(|facts| facts.sha256.to_string()),
             created_at: document.created_at.to_string(),
             run_id: document.latest_run_id.map(|run| run.to_string()),
             failure_type: document.failure_type,
@@ -178,7 +178,7 @@ pub struct ArtifactView {
 impl From<Artifact> for ArtifactView {
     fn from(artifact: Artifact) -> ArtifactView {
         let Artifact { name, size, sha256, value, created_at } = artifact;
-        ArtifactView { name, size, sha256, value, created_at: created_at.to_string() }
+        ArtifactView { name, size, sha256: sha256.to_string(), value, created_at: created_at.to_string() }
     }
 }
 

@@ -12,6 +12,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::word::Store;
 use tenure::databases::outside::chance;
@@ -34,27 +35,23 @@ pub(in crate::runs) struct Erasure {
 }
 
 impl Files {
-    /// The note on a document's content. None: nothing that is kept here has such a name.
-    pub(in crate::runs) async fn erasing(&self, store: &Store, sha256: &str) -> io::Result<Option<Erasure>> {
+    /// The note on a document's content.
+    pub(in crate::runs) async fn erasing(&self, store: &Store, sha256: Hash) -> io::Result<Erasure> {
         let name = format!("{store}~erased~{sha256}~{:016x}", chance());
-        self.noted(name).await
+        self.noted(name, Note::Erased { store: store.clone(), sha256 }).await
     }
 
     /// The note on what the steps of a run have made.
-    pub(in crate::runs) async fn erasing_run(
-        &self,
-        store: &Store,
-        run: ItemId,
-    ) -> io::Result<Option<Erasure>> {
-        self.noted(format!("{store}~run~{run}~{:016x}", chance())).await
+    pub(in crate::runs) async fn erasing_run(&self, store: &Store, run: ItemId) -> io::Result<Erasure> {
+        let name = format!("{store}~run~{run}~{:016x}", chance());
+        self.noted(name, Note::Run { store: store.clone(), run }).await
     }
 
-    async fn noted(&self, name: String) -> io::Result<Option<Erasure>> {
-        let Some(note) = Note::read(&name) else { return Ok(None) };
+    async fn noted(&self, name: String, note: Note) -> io::Result<Erasure> {
         let path = self.pending().join(name);
         let left = path.clone();
         beside(move || leave_note(&left)).await?;
-        Ok(Some(Erasure { path, note }))
+        Ok(Erasure { path, note })
     }
 
     /// Removes the file if nothing refers to it any more. Where that can not be done now the note stays.
@@ -79,15 +76,15 @@ impl Files {
         tenure: &Tenure,
         arrived: Arrived,
     ) -> Result<(), Error> {
-        let (path, sha256) = (arrived.note.clone(), arrived.sha256.clone());
-        let erasing = self.erasing(tenure.store(), &sha256).await;
+        let (path, sha256) = (arrived.note.clone(), arrived.sha256);
+        let erasing = self.erasing(tenure.store(), sha256).await;
         // Its place is free for whoever removes.
         drop(arrived);
         beside(move || drop(fs::remove_file(path))).await;
         match erasing {
-            Ok(Some(erasure)) => self.settle_erasure(tenure, erasure).await,
+            Ok(erasure) => self.settle_erasure(tenure, erasure).await,
             // A file that can not be looked after now is found by the next erasure of its document.
-            Ok(None) | Err(_) => Ok(()),
+            Err(_) => Ok(()),
         }
     }
 

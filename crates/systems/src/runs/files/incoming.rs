@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::word::{Label, Store};
 use tenure::databases::outside::chance;
 use tokio::io::AsyncWriteExt;
 
-use super::{DOCUMENT_BYTES_MAX, Files, NotStored, beside, hex, make_folder, sync_folder};
+use super::{DOCUMENT_BYTES_MAX, Files, NotStored, beside, make_folder, sync_folder};
 
 /// So much of the beginning is kept at hand: enough to see what a document is.
 const HEAD_BYTES: usize = 64 << 10;
@@ -42,7 +43,7 @@ impl Drop for Draft {
 /// The bytes are in their place; nothing refers to them yet.
 #[derive(Debug)]
 pub struct Arrived {
-    pub sha256: String,
+    pub sha256: Hash,
     pub size: u64,
     /// The beginning of it.
     pub head: Vec<u8>,
@@ -136,7 +137,7 @@ impl Incoming {
         self.file.flush().await?;
         self.file.sync_all().await?;
         let Incoming { files, store, draft, hasher, size, head, lock: _lock, .. } = self;
-        let sha256 = hex(&hasher.finalize());
+        let sha256 = Hash(hasher.finalize().into());
         let done = beside(move || {
             let place = files.place(&sha256)?;
             place.lock_shared()?;
@@ -145,7 +146,7 @@ impl Incoming {
             let folder = files.content(&store, &sha256);
             let folder = folder.parent().ok_or(io::ErrorKind::InvalidInput)?;
             // Content that is there already is replaced by the same: had it been damaged, it is whole again.
-            moved(&draft.0, folder, &sha256)?;
+            moved(&draft.0, folder, &sha256.to_string())?;
             Ok::<_, io::Error>(Arrived { sha256, size, head, note, _place: place })
         });
         Ok(done.await?)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tenure::core::actor::{Actor, Role};
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::lifecycle::Phase;
 use tenure::core::word::Store;
@@ -56,12 +57,12 @@ pub(super) enum Note {
     /// It got its place, and its entry may be written or not.
     Document {
         store: Store,
-        sha256: String,
+        sha256: Hash,
     },
     /// Its entry is erased, or about to be.
     Erased {
         store: Store,
-        sha256: String,
+        sha256: Hash,
     },
     Run {
         store: Store,
@@ -73,11 +74,9 @@ impl Note {
     pub(super) fn read(name: &str) -> Option<Note> {
         let mut parts = name.split('~');
         let (store, what, which) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
-        let is_hash = which.len() == 64 && which.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let sha256 = || which.to_string();
         match what {
-            "document" => is_hash.then(|| Note::Document { store, sha256: sha256() }),
-            "erased" => is_hash.then(|| Note::Erased { store, sha256: sha256() }),
+            "document" => Some(Note::Document { store, sha256: which.parse().ok()? }),
+            "erased" => Some(Note::Erased { store, sha256: which.parse().ok()? }),
             "run" => Some(Note::Run { store, run: which.parse().ok()? }),
             _ => None,
         }
@@ -96,7 +95,7 @@ impl Note {
     }
 
     /// Whose place is locked while it is looked for and removed. What a run made is its own.
-    fn sha256(&self) -> Option<&str> {
+    fn sha256(&self) -> Option<&Hash> {
         match self {
             Note::Document { sha256, .. } | Note::Erased { sha256, .. } => Some(sha256),
             Note::Run { .. } => None,
@@ -202,8 +201,8 @@ impl Files {
 }
 
 /// Whether a document has this content that was not erased.
-async fn has(tenure: &Tenure, sha256: &str) -> Result<Found, Error> {
-    let (kind, key) = (Some(DOCUMENT.parse()?), Some(sha256.parse()?));
+async fn has(tenure: &Tenure, sha256: &Hash) -> Result<Found, Error> {
+    let (kind, key) = (Some(DOCUMENT.parse()?), Some(sha256.to_string().parse()?));
     let mut query = Query { kind, key, limit: ALIKE, ..Query::default() };
     loop {
         let page = tenure.list(query.clone()).await?;

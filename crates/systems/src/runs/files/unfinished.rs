@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tenure::core::hash::Hash;
 use tenure::core::id::ItemId;
 use tenure::core::word::Store;
 use tenure::databases::outside::chance;
@@ -28,7 +29,7 @@ pub(in crate::runs) struct Unfinished {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::runs) enum What {
     /// Of a document with this content. Its note is taken away by the sweep, which has to do with its file.
-    Upload { sha256: String },
+    Upload { sha256: Hash },
     /// Of a document, and then of its runs.
     Erasure { document: ItemId },
 }

@@ -135,7 +135,7 @@ fn a_file_whose_eraser_was_killed_after_the_entry_goes_when_the_next_process_sta
     on_kept(async |url| {
         let desk = Desk::open(&url).await;
         let document = desk.upload("a letter").await.document_id;
-        let sha256 = desk.documents.document(document).await.unwrap().facts.unwrap().sha256;
+        let sha256 = desk.documents.document(document).await.unwrap().facts.unwrap().sha256.to_string();
         // Somebody is at this place: the entry is erased, and the file can not be removed yet.
         let folder = desk.library.files.folder().to_path_buf();
         let place = File::options().append(true).open(folder.join("places").join(&sha256[..2])).unwrap();
