@@ -226,7 +226,7 @@ pub(super) struct Look {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use tenure_core::execution::Remaining;
@@ -238,7 +238,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// One that was asked for at this time, for 60 s.
-    fn lease(asked: Instant) -> Lease {
+    pub(in crate::worker) fn lease(asked: Instant) -> Lease {
         windowed(asked, None)
     }
 

@@ -121,16 +121,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use tenure_core::execution::Remaining;
     use tenure_core::request::{Acquire, Terms};
     use tenure_databases::gather::{Gather, Options, Writers};
-    use tokio_util::sync::CancellationToken;
 
     use super::faulty::{Faulty, create, request};
     use super::*;
-    use crate::worker::held::{Lease, Stage};
-    use crate::worker::lines::Said;
-    use crate::worker::term::LeaseTerm;
+    use crate::worker::held::tests::lease;
 
     const LENGTH: Duration = Duration::from_secs(60);
 
@@ -143,20 +139,7 @@ mod tests {
         let reply = asker.gather.ask(request("worker:a/1", Command::Acquire(acquire))).await.unwrap();
         let Answer::Leased(leases) = reply.answer else { panic!("a ready job is leased") };
         let (execution, store) = (leases[0].execution, leases[0].item.store.clone());
-        let remaining = Remaining { lease: LENGTH, window: None };
-        let lease = Lease {
-            store: store.clone(),
-            term: LeaseTerm::new(asked, remaining, LENGTH),
-            tried: None,
-            token: CancellationToken::new(),
-            said: Said::default(),
-            stage: Stage::Runs,
-            may_return: true,
-            laned: false,
-            handler: None,
-            stop_by: None,
-        };
-        held.put([(execution, lease)]);
+        held.put([(execution, lease(asked))]);
         (execution, store, asked)
     }
 

@@ -92,7 +92,7 @@ fn a_worker_is_counted_with_all_that_it_holds() {
 fn schedules_are_listed_to_the_last_short_page() {
     on_memory(async |tenure| {
         for number in 0..503 {
-            let schedule = Schedule::new(&format!("s{number:03}"), "every 24 h").creates(New::job(&number));
+            let schedule = Schedule::new(format!("s{number:03}"), "every 24 h").creates(New::job(&number));
             tenure.schedule(schedule).await.unwrap();
         }
         let names: Vec<String> =

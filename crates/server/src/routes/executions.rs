@@ -61,7 +61,7 @@ pub struct RenewedView {
     pub lease_expires_at: String,
     /// How long the lease lasts now, counted from when this request was sent.
     pub lease_left_ms: u64,
-    /// When the execution times out, renewed or not. Absent: its kind has no window.
+    /// When the execution times out, renewed or not. `null` if its kind has no window.
     pub window_ends_at: Option<String>,
     /// How long that is, counted from when this request was sent.
     pub window_left_ms: Option<u64>,

@@ -64,7 +64,7 @@ pub struct LeaseView {
     pub lease_expires_at: String,
     /// How long the lease lasts, counted from when this request was sent: for a worker whose clock differs from the database's.
     pub lease_left_ms: u64,
-    /// When the execution times out, renewed or not. Absent: its kind has no window.
+    /// When the execution times out, renewed or not. `null` if its kind has no window.
     pub window_ends_at: Option<String>,
     /// How long that is, counted from when this request was sent. End the work then: another attempt may begin.
     pub window_left_ms: Option<u64>,
