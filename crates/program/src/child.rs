@@ -21,8 +21,8 @@ pub struct Child {
 pub type Said = Lines<BufReader<ChildStdout>>;
 
 impl Child {
-    /// Starts this program as a part on this database, with these arguments. The URL is in its environment: everybody on the machine
-    /// sees the arguments of a process.
+    /// Starts this program as a part on this database, with these arguments. The URL is in its environment: every user of the
+    /// machine sees the arguments of a process.
     pub fn start(part: &str, db: &SecretUrl, arguments: &[(&str, String)]) -> Result<(Child, Said), Error> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["part", part]).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);

@@ -288,7 +288,7 @@ fn parse(command: clap::Command) -> Result<Cli, ExitCode> {
     })
 }
 
-/// Prints help, or what is wrong with a command line. Nobody is left to tell when this can not be printed.
+/// Prints help, or what is wrong with a command line. A failure to print has no other place to be reported.
 fn print(error: &clap::Error) {
     let words = error.render().to_string();
     let shown = masked(&words);

@@ -18,7 +18,7 @@ use crate::token::Tokens;
 /// Who may come without a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// Anybody, as long as there never was a token: only this machine can reach the service.
+    /// Every caller, as long as there never was a token: only this machine can reach the service.
     WhileNoToken,
     /// Whoever has opened the database has every right to it already: a command without a server.
     Always,

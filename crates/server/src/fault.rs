@@ -121,7 +121,7 @@ fn wanted(expected: &str) -> String {
     words.to_string()
 }
 
-/// The beginning of a text that somebody sent, short enough to be repeated to them.
+/// The beginning of a text from a request, short enough to be repeated in the answer.
 pub fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -193,7 +193,7 @@ fn read_message(
     }
 }
 
-/// A message of JSON. What is wrong with it is named by its field, as in a body of REST.
+/// Reads a message of JSON. A fault is named by its field, as in a body of REST.
 fn from_json(pool: Arc<DescriptorPool>, takes: MessageIndex, text: &str) -> Result<DynamicMessage, Problem> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut track = serde_path_to_error::Track::new();

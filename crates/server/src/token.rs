@@ -152,7 +152,7 @@ impl Tokens {
         *held(&self.required) = None;
     }
 
-    /// Whether requests need a token: from the first one on, whatever became of it. Tokens are never removed, so a revoked one
+    /// Whether requests need a token: from the first one on, also after it was revoked. Tokens are never removed, so a revoked one
     /// shows that there was one.
     pub async fn required(&self) -> Result<bool, Error> {
         if let Some((required, read)) = *held(&self.required)

@@ -76,7 +76,7 @@ fn no_page_of_somewhere_else_comes_through_the_open_door() {
     });
 }
 
-/// What the service answers to a head that is written as it is.
+/// The answer of the service to these bytes as the head of a request.
 async fn answer_to(service: &Service, head: &str) -> String {
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     stream.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
