@@ -15,7 +15,7 @@ use crate::requests::*;
 fn effects() -> Effects {
     Effects {
         records: vec![record("result", "a", "1"), record("result", "b", "2")],
-        creates: vec![named("child", new("document", "{}")), new("document", "{}")],
+        creates: vec![named("child", document()), document()],
         moves: Vec::new(),
         messages: vec![NewMessage { label: "paid".parse().unwrap(), body: body("3") }],
     }
@@ -89,7 +89,7 @@ pub async fn commit_races_sweep_races_cancel_and_one_of_them_ends_it<H: Harness>
 }
 
 fn effects_of(item: ItemId) -> Effects {
-    Effects { creates: vec![named(&item.to_string(), new("document", "{}"))], ..effects() }
+    Effects { creates: vec![named(&item.to_string(), document())], ..effects() }
 }
 
 async fn one_ending<H: Harness>(bench: &Bench<H>, item: ItemId) {
@@ -105,7 +105,7 @@ async fn one_ending<H: Harness>(bench: &Bench<H>, item: ItemId) {
 }
 
 pub async fn effects_happen_all_or_not_at_all<H: Harness>(bench: &Bench<H>) {
-    let foreign = bench.reply(in_store("other", create(new("document", "{}")))).await;
+    let foreign = bench.reply(in_store("other", create(document()))).await;
     let Answer::Created(foreign) = foreign.answer else { panic!("{foreign:?}") };
     let item = bench.job().await;
     let execution = bench.run("worker:a/1", item).await;
@@ -115,8 +115,8 @@ pub async fn effects_happen_all_or_not_at_all<H: Harness>(bench: &Bench<H>) {
         new("nonsense", "{}"),
         new("claim", "{}"),
         new("work_order", "{}"),
-        Create { links: vec![link], ..new("document", "{}") },
-        named("child", new("document", "{}")),
+        Create { links: vec![link], ..document() },
+        named("child", document()),
     ];
     for bad in bad {
         let mut effects = effects();

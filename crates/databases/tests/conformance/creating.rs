@@ -58,7 +58,7 @@ pub async fn names_count_within_their_store_and_kind<H: Harness>(bench: &Bench<H
     let replies = bench
         .batch(&[
             create(named("k", new("job", "{}"))),
-            create(named("k", new("document", "{}"))),
+            create(named("k", document())),
             in_store("other", create(named("k", new("job", "{}")))),
             in_store("other", create(named("k", new("job", r#"{"n":1}"#)))),
         ])

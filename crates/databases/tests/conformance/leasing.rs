@@ -265,7 +265,7 @@ pub async fn losing_a_candidate_goes_on_to_the_next<H: Harness>(bench: &Bench<H>
 pub async fn what_an_item_depends_on_is_looked_at<H: Harness>(bench: &Bench<H>) {
     let session = bench.create(new("session", "{}")).await;
     bench.take("worker:a/1", session).await;
-    let done = bench.create(new("document", "{}")).await;
+    let done = bench.create(document()).await;
     let open = bench.create(new("job", "{}")).await;
     let todo = |to| {
         let links = vec![Link { label: "depends".parse().unwrap(), to }];

@@ -210,13 +210,13 @@ pub async fn a_key_or_name_of_another_store_is_another<H: Harness>(bench: &Bench
 
 /// An item keeps the lifecycle it was created under; those created later get the new one.
 pub async fn an_item_keeps_its_lifecycle<H: Harness>(bench: &Bench<H>) {
-    let old = bench.create(new("document", "{}")).await;
+    let old = bench.create(document()).await;
     let source = "# document\n\nStored, then shelved.\n\n## States\n\n| State | Phase | Meaning |\n|---|---|---|\n\
                   | STORED | waiting | there |\n| SHELVED | stopped | put away |\n\n## Transitions\n\n\
                   | From | Event | To | Actor |\n|---|---|---|---|\n| — | create | STORED | api |\n\
                   | STORED | shelve | SHELVED | api |\n";
     bench.database().add_table(source).await.unwrap();
-    let new = bench.create(new("document", "{}")).await;
+    let new = bench.create(document()).await;
     let replies = bench.batch(&[old, new].map(|item| request("api:test", step(item, "shelve")))).await;
     assert_eq!(replies.iter().map(|reply| reply.fresh).collect::<Vec<_>>(), [false, true]);
     assert_eq!((bench.state(old).await, bench.state(new).await), ("STORED".into(), "SHELVED".into()));

@@ -33,6 +33,12 @@ pub fn body(text: &str) -> Body {
     Body::json(text.as_bytes().to_vec()).expect("JSON")
 }
 
+/// An item of a kind whose payload has a schema.
+pub fn document() -> Create {
+    let payload = format!(r#"{{"name":"a","media_type":"text/plain","size":1,"sha256":"{}"}}"#, "0".repeat(64));
+    new("document", &payload)
+}
+
 pub fn new(kind: &str, payload: &str) -> Create {
     Create::new(kind.parse().unwrap(), body(payload))
 }
