@@ -157,11 +157,14 @@ mod tests {
             let held = Held::default();
             let (execution, store, asked) = leased(&asker, &held).await;
             let mut hold = database.hold();
-            let renewing = tokio::spawn(renew(held.clone(), asker, Some(LENGTH), vec![(execution, store)]));
-            hold.reached().await;
-            let unanswered = now();
-            hold.release();
-            renewing.await.unwrap();
+            let renewing = renew(held.clone(), asker, Some(LENGTH), vec![(execution, store)]);
+            let answering = async {
+                hold.reached().await;
+                let unanswered = now();
+                hold.release();
+                unanswered
+            };
+            let ((), unanswered) = tokio::join!(renewing, answering);
             let deadline = held.with(execution, |lease| lease.term.deadline()).expect("it is held");
             assert!(deadline > asked + LENGTH * 9 / 10, "it was renewed");
             assert!(deadline <= unanswered + LENGTH * 9 / 10, "not from when the answer came");

@@ -80,6 +80,7 @@ impl Claims {
             let renewing = self.renew(execution, length);
             let term = match deadline {
                 None => renewing.await?,
+                Some(deadline) if deadline <= Stopwatch::start().at() => return Err(over()),
                 Some(deadline) => until(deadline, renewing).await.map_err(|_| over())??,
             };
             (renew_at, deadline) = (term.renew_at().min(term.deadline()), Some(term.deadline()));

@@ -102,7 +102,7 @@ fn a_document_whose_upload_died_before_its_run_gets_it_when_the_service_starts()
         assert_eq!(desk.ended(desk.upload("more").await.run_id).await.state, "COMPLETED");
         assert_eq!(desk.documents.runs(document, None, 10).await.unwrap().0.len(), 1, "one, however often");
         let counted = desk.library.counted();
-        assert!(counted.contains(&("documents_mended", 1)), "{counted:?}");
+        assert!(counted.iter().any(|(name, count)| *name == "documents_mended" && *count > 0), "{counted:?}");
         running.drain().await;
     });
 }
