@@ -35,7 +35,8 @@ pub fn body(text: &str) -> Body {
 
 /// An item of a kind whose payload has a schema.
 pub fn document() -> Create {
-    let payload = format!(r#"{{"name":"a","media_type":"text/plain","size":1,"sha256":"{}"}}"#, "0".repeat(64));
+    let payload =
+        format!(r#"{{"name":"a","media_type":"text/plain","size":1,"sha256":"{}"}}"#, "0".repeat(64));
     new("document", &payload)
 }
 

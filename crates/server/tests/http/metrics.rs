@@ -56,6 +56,11 @@ const MOVED: &[(&str, &str, (&str, &str))] = &[
         "tenure_connections",
         ("server/tests/http/slow.rs", "whoever_does_not_read_loses_the_answer_and_its_place"),
     ),
+    (
+        "tenure_clock_behind_seconds",
+        "tenure_clock_behind_seconds",
+        ("server/tests/http/watching.rs", "t9_readiness_and_metrics_say_that_the_clock_is_behind"),
+    ),
     ("process_resident_memory_bytes", "process_resident_memory_bytes", SERVED),
     ("tenure_engine_total acquires", "acquires()", OUTCOMES),
     ("tenure_engine_total leased", "leased()", OUTCOMES),
