@@ -60,7 +60,8 @@ fn a_document_outlives_the_server_that_worked_on_it() {
     let none = tenure(["doc", "result", document, "--step", "classify", "--db", &db]).code(1);
     assert!(none.stderr.contains("NOT_FOUND"), "{none:?}");
     // Erased, nothing of it is left.
-    let other = tenure(["doc", "add", &folder.file("letter.md"), "--db", &db, "--json"]).code(0);
+    folder.write("other.md", "Another letter.");
+    let other = tenure(["doc", "add", &folder.file("other.md"), "--db", &db, "--json"]).code(0);
     let other: Value = serde_json::from_str(other.stdout.trim()).unwrap();
     let (other, run) = (other["document_id"].as_str().unwrap(), other["run_id"].as_str().unwrap());
     tenure(["doc", "wait", other, "--timeout", "60", "--db", &db]).code(0);

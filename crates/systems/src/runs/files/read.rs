@@ -225,6 +225,8 @@ fn pieces(
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use tokio::task::JoinSet;
+
     use super::*;
 
     fn endless(stop: &AtomicBool) -> Result<(), NotRead> {
@@ -238,26 +240,25 @@ mod tests {
     async fn a_reader_ends_with_its_caller_and_the_number_of_readers_is_bounded() {
         let readers = Readers::default();
         let (reading, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let callers: Vec<_> = (0..3 * READERS_MAX)
-            .map(|_| {
-                let (readers, reading, most) = (readers.clone(), reading.clone(), most.clone());
-                tokio::spawn(async move {
-                    let read = move |stop: &AtomicBool| {
-                        most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        let read = endless(stop);
-                        reading.fetch_sub(1, Ordering::SeqCst);
-                        read
-                    };
-                    readers.read(read).await
-                })
-            })
-            .collect();
+        let mut callers = JoinSet::new();
+        for _ in 0..3 * READERS_MAX {
+            let (readers, reading, most) = (readers.clone(), reading.clone(), most.clone());
+            callers.spawn(async move {
+                let read = move |stop: &AtomicBool| {
+                    most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    let read = endless(stop);
+                    reading.fetch_sub(1, Ordering::SeqCst);
+                    read
+                };
+                readers.read(read).await
+            });
+        }
         while reading.load(Ordering::SeqCst) < READERS_MAX {
             tokio::task::yield_now().await;
         }
-        for caller in callers {
-            caller.abort();
-            assert!(caller.await.unwrap_err().is_cancelled());
+        callers.abort_all();
+        while let Some(ended) = callers.join_next().await {
+            assert!(ended.unwrap_err().is_cancelled());
         }
         // Every place is free again only once every reader has stopped.
         let places = u32::try_from(READERS_MAX).unwrap();

@@ -86,7 +86,12 @@ impl Life {
                 .push(format!("{}: leased under fence {} after {}", entry.item, entry.fence, self.fence));
         }
         self.fence = entry.fence.0;
-        self.held = Some(Holder { actor: entry.actor.clone(), since: entry.at });
+        // The entry is later than the grant if the item's history is ahead of the node's clock, which it read before a pause.
+        let granted = match &entry.facts {
+            EntryFacts::Lease(grant) => grant.at,
+            _ => None,
+        };
+        self.held = Some(Holder { actor: entry.actor.clone(), since: granted.unwrap_or(entry.at) });
         if let Some((struck, lease)) = self.waits.take() {
             judged.takeovers.push(Takeover { took: entry.at.since(struck), lease });
         }
