@@ -115,7 +115,7 @@ async fn processed(desk: &Desk<'_>) -> Value {
     let run = document(desk).await["run_id"].clone();
     let body = json!({ "items": [run], "worker": "w1", "start": true });
     let lease = made(desk, "/v1/leases", body).await["leases"][0].clone();
-    let artifact = json!({ "size": 3, "sha256": "ab", "value": 1.5 });
+    let artifact = json!({ "size": 3, "sha256": "ab".repeat(32), "value": 1.5 });
     let commit = json!({ "lease_token": lease["lease_token"],
         "records": [{ "label": "artifact", "name": "read", "body": artifact }] });
     made(desk, &format!("/v1/executions/{}/commit", lease["execution"].as_str().unwrap()), commit).await;
