@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tenure::Tenure;
 use tenure_server::{App, Open, Patience};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::kit::{Service, served_by};
 
@@ -36,12 +36,14 @@ async fn with(unread: Duration, test: impl AsyncFn(&Service)) {
 }
 
 /// A connection whose streams have no window, and the task that ends with it.
-async fn closed_window(service: &Service) -> (SendRequest<Body>, JoinHandle<()>) {
+async fn closed_window(service: &Service) -> (SendRequest<Body>, JoinSet<()>) {
     let stream = TokioIo::new(TcpStream::connect(service.address).await.unwrap());
     let mut builder = Builder::new(TokioExecutor::new());
     let (sender, connection) =
         builder.initial_stream_window_size(0).handshake(stream).await.expect("it speaks HTTP/2");
-    (sender, tokio::spawn(async move { drop(connection.await) }))
+    let mut ended = JoinSet::new();
+    ended.spawn(async move { drop(connection.await) });
+    (sender, ended)
 }
 
 async fn asked(sender: &mut SendRequest<Body>, method: Method, path: &str, body: Body) -> Response<Incoming> {
@@ -92,10 +94,10 @@ async fn a_connection_that_opens_no_window_holds_a_bounded_number_of_bytes() {
 #[tokio::test]
 async fn a_connection_that_reads_none_of_its_answers_is_closed() {
     with(SHORT, async |service| {
-        let (mut sender, connection) = closed_window(service).await;
+        let (mut sender, mut connection) = closed_window(service).await;
         let held = asked(&mut sender, Method::GET, "/v1/items?limit=1000", Body::empty()).await;
         assert_eq!(held.status(), StatusCode::OK);
-        connection.await.unwrap();
+        connection.join_next().await.expect("the connection has a task").unwrap();
         assert!(sender.ready().await.is_err());
         service.get("/v1/items?limit=1000").await.yes(200);
     })

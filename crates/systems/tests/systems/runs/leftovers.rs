@@ -34,7 +34,7 @@ impl Desk {
             sha256: format!("{number:064x}").parse().unwrap(),
         };
         let newer =
-            (0..100).map(facts).map(|facts| New::of("document", &facts).key(&facts.sha256.to_string()));
+            (0..100).map(facts).map(|facts| New::of("document", &facts).key(facts.sha256.to_string()));
         assert!(self.tenure.create_all(newer).await.iter().all(Result::is_ok));
     }
 
@@ -89,7 +89,7 @@ fn a_document_whose_upload_died_before_its_run_gets_it_when_the_service_starts()
         // What an upload has written when it dies after its second write.
         let whole = desk.upload("two words").await;
         let facts = desk.documents.document(whole.document_id).await.unwrap().facts.unwrap();
-        let new = New::of("document", &facts).key(&facts.sha256.to_string());
+        let new = New::of("document", &facts).key(facts.sha256.to_string());
         let document = desk.tenure.create(new).await.unwrap().id;
         let shown = desk.documents.document(document).await.unwrap();
         assert_eq!((shown.status, shown.latest_run_id), (Status::Uploaded, None));
@@ -118,7 +118,7 @@ fn an_upload_that_died_before_its_run_is_found_by_its_note_however_many_came_aft
         let arrived = incoming.finish().await.unwrap();
         let (name, media_type) = ("letter.txt".to_string(), "text/plain".to_string());
         let facts = DocumentFacts { name, media_type, size: arrived.size, sha256: arrived.sha256 };
-        let new = New::of("document", &facts).key(&facts.sha256.to_string());
+        let new = New::of("document", &facts).key(facts.sha256.to_string());
         let created = desk.tenure.create(new).await.unwrap().id;
         drop(arrived);
         desk.upload_newer_ones().await;

@@ -17,6 +17,9 @@ use super::leftovers::contents;
 use super::{Desk, reading};
 use crate::kit::on_kept;
 
+/// Puts something else in a file's place.
+type Replace<'a> = &'a dyn Fn(&Path);
+
 /// Texts that are not a SHA-256; some would be paths.
 fn no_hashes() -> Vec<String> {
     let digits = "0123456789abcdef".repeat(4);
@@ -121,7 +124,7 @@ fn only_a_regular_file_below_the_folder_is_read() {
         fs::rename(file, &kept).unwrap();
         assert_eq!(code().await, "CONTENT_MISSING");
         let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-        let replace: [(&str, &dyn Fn(&Path)); 5] = [
+        let replace: [(&str, Replace); 5] = [
             ("a link to the same bytes", &|path| symlink(&kept, path).unwrap()),
             ("a link to a device", &|path| symlink("/dev/zero", path).unwrap()),
             ("a pipe without a writer", &fifo),
