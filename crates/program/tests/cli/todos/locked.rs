@@ -4,7 +4,6 @@ use rusqlite::Connection;
 
 use super::repository::Repository;
 use crate::run::Run;
-use crate::serving::Server;
 
 /// A lock on the file, as another program takes it.
 fn lock(repository: &Repository, how: &str) -> Connection {
@@ -49,20 +48,4 @@ fn a_list_that_another_process_has_locked_says_so_and_changes_nothing() {
         assert_eq!(repository.run(&["log", "--json", "--all"]).code(0).stdout, before, "{how}");
     }
     ann.run(&["todo", "done", &id]).code(0);
-}
-
-// fault: X10
-// covers: T-09, T-14
-#[test]
-fn a_server_whose_list_is_locked_says_so_too() {
-    let repository = Repository::branched("todos_locked_served");
-    let id = repository.added(&["x"]);
-    let list = format!("sqlite:{}", repository.path(".tenure/todo.db"));
-    let server = Server::start(&list);
-    let ann = repository.session("ann");
-    let held = lock(&repository, "begin immediate");
-    is_locked_out(|| ann.run(&["todo", "claim", &id]), || ann.run(&["todo", "claim", &id, "--json"]));
-    held.execute_batch("rollback").expect("it is free again");
-    ann.run(&["todo", "claim", &id]).code(0);
-    drop(server);
 }
